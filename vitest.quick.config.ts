@@ -14,6 +14,7 @@ const QUICK = [
   'receive-shadow',
   'receive-expired',
   'process-ledger',
+  'process-races',
   'process-lanes',
   'effects-fresh',
   'effects-late',

@@ -38,7 +38,7 @@ export const contenders = [
     file: 'hookonce.mjs',
     does: 'group-committed accept',
     version: versionOf('../package.json'),
-    // Both, because both must be there for every event.
+    // Both tables are counted, because every event must be in both.
     recorded: ({ db }) =>
       count(
         db,
@@ -49,7 +49,7 @@ export const contenders = [
   {
     name: 'hand-written',
     file: 'hand-written.mjs',
-    does: 'one INSERT … ON CONFLICT a delivery, SKIP LOCKED worker',
+    does: 'one INSERT … ON CONFLICT per delivery, SKIP LOCKED worker',
     version: versionOf('./node_modules/pg/package.json', 'pg'),
     recorded: ({ db }) => count(db, 'select count(*) as n from webhook_event'),
     unfinished: ({ db }) => count(db, 'select count(*) as n from webhook_event where processed_at is null'),

@@ -10,9 +10,9 @@ import { writeResult } from './report/json.mjs'
 import { startPostgres } from './servers/postgres.mjs'
 
 /*
- * What hookonce costs against itself: with a long history, with much in flight, with nothing to do, with many large
- * bodies, under a held horizon. `npm run limits -- --measure history`; each prints a table and writes
- * results/limits-<measure>.json.
+ * The costs of hookonce in difficult situations, each compared with hookonce itself: a long
+ * history, much work in flight, no work, many large bodies, a transaction that is held open. `npm
+ * run limits -- --measure history`; each prints a table and writes results/limits-<measure>.json.
  */
 
 const measures = { history, 'in-flight': inFlight, 'idle-lag': idleLag, memory, horizon }

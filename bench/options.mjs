@@ -30,7 +30,7 @@ const help = `npm run bench -- [flags]
   --mode accept|end-to-end|latency|drain   what is measured (accept)
   --contenders a,b                         of: ${contenders.map(({ name }) => name).join(', ')}
   --seconds 5                              length of a measurement
-  --rounds 3                               measurements a contender; the median counts
+  --rounds 3                               measurements per contender; the median counts
   --connections 256                        of the load generator
   --body 1600                              bytes of a delivery (512, 1600, 16000, 256000)
   --duplicates 0                           percent of deliveries that repeat an event (0, 10, 50, 100)
@@ -43,7 +43,7 @@ const help = `npm run bench -- [flags]
   --smoke                                  tiny counts, every contender, only correctness
 `
 
-/** What each mode compares unless told otherwise. */
+/** The default contenders of each mode. */
 const DEFAULT_CONTENDERS = {
   accept: contenders.map(({ name }) => name),
   'end-to-end': contenders.filter(({ unfinished }) => unfinished).map(({ name }) => name),
@@ -52,8 +52,7 @@ const DEFAULT_CONTENDERS = {
 }
 
 /**
- * The runs that were asked for: one, or for a smoke one of each kind.
- *
+ * The requested runs: one, or for a smoke test one of each kind.
  * @param {string[]} argv
  * @returns {{ smoke: boolean, runs: Options[] }}
  */

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 
 /*
- * The hookonce under test is the one beside this folder, as it was built last. It is imported by path: a `file:..`
- * dependency would let `npm ci` in here rearrange the root's node_modules.
+ * The hookonce under test is the last build in the parent folder. It is imported by path: with a
+ * `file:..` dependency, `npm ci` in bench/ would rearrange the root's node_modules.
  */
 if (!existsSync(new URL('../dist/index.js', import.meta.url))) {
   throw new Error(

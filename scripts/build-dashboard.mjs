@@ -18,7 +18,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const out = join(root, 'dist/dashboard')
 const cache = join(root, 'node_modules/.cache/hookonce-dashboard')
-/** Below this, a compressed file saves no packet. */
+/** Smaller files are not compressed: that would save no network packet. */
 const MIN_COMPRESSED_BYTES = 512
 
 export async function buildDashboard() {

@@ -1,2 +1,2 @@
-/** How to launch the system's Chromium. Installs it with apt where it is missing, as root. */
+/** The options to launch the system's Chromium. As root, installs a missing Chromium with apt. */
 export function chromiumOptions(): { executablePath: string; args: string[] }

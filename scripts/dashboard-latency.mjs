@@ -35,7 +35,7 @@ const IN_PAGE = `
     for (;;) {
       await painted()
       if (isDone()) return performance.now() - began
-      if (performance.now() - began > 30000) throw new Error('waited 30 s in vain for ' + isDone)
+      if (performance.now() - began > 30000) throw new Error('waited 30 s for ' + isDone)
     }
   }
   window.field = () => document.querySelector('search input')

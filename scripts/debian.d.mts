@@ -1,4 +1,2 @@
-/**
- * Installs a package of Debian as root. `missing` is the error where that cannot be done.
- */
+/** Installs a package of Debian as root. `missing` is the error if it cannot be installed. */
 export function installDebian(name: string, missing: string): void

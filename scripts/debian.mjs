@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Shared by all test runs of one user on this machine. */
+/** A lock that all test runs of one user on this machine share. */
 const LOCK = join(tmpdir(), 'hookonce-apt.lock')
 
 /**
@@ -16,7 +16,7 @@ export function installDebian(name, missing) {
   const script = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$0"'
   execFileSync('flock', [LOCK, 'sh', '-c', script, name], {
     stdio: 'inherit',
-    // RUNLEVEL=1 keeps packages from starting servers of their own.
+    // RUNLEVEL=1 prevents packages from starting their servers.
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
   })
 }

@@ -15,22 +15,22 @@ import { quoted, stepsOf } from './first-hour/story.mjs'
 import { prints, start } from './first-hour/terminal.mjs'
 
 const PAGES = ['README.md', 'docs/start.md']
-/** A command that does not end. */
+/** A command that keeps running. */
 const RUNS_ON = /\bhookonce dev\b|\bnode \w+\.mjs$/
-/** What such a command prints when it can be used. */
+/** The output by which a running command reports that it is ready. */
 const READY = /^(POST http|Look in from another terminal)/m
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const home = mkdtempSync(join(tmpdir(), 'hookonce-first-hour-'))
-// As root, the embedded server runs as another account, which must be able to enter.
+// As root, the embedded server runs as another account, which needs access to this folder.
 chmodSync(home, 0o755)
 const clone = join(home, 'hookonce')
 const app = join(home, 'app')
 const ports = await choosePorts()
-// The examples listen on it.
+// The port of the examples.
 process.env.PORT = String(ports.get(3000))
 
-/** Where the newcomer is, what runs, and what the last command printed. */
+/** The newcomer's folder, the running programs, and the output of the last command. */
 const newcomer = { folder: clone, running: new Map(), printed: '', receipt: '' }
 
 const actions = [

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-/** The cases of one target that take some minutes on two cores. */
+/** The default number of cases of each target: some minutes on two cores. */
 const TARGETS = {
   sockets: { file: 'test/fuzz/sockets.test.ts', cases: 200_000 },
   providers: { file: 'test/fuzz/providers.test.ts', cases: 5_000_000 },

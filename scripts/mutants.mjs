@@ -33,9 +33,9 @@ const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
-    /** Mutants tried at a time, each in a copy of its own. */
+    /** The number of mutants that are tried in parallel, each in its own copy. */
     lanes: { type: 'string', default: '2' },
-    /** Which test sends which statement, kept here between runs. */
+    /** The file that stores which test sends which statement, between runs. */
     trace: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-mutants.jsonl') },
     /** The mutants that were killed, kept here between runs. */
     kills: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-kills.json') },
@@ -43,17 +43,17 @@ const { values: options } = parseArgs({
     again: { type: 'boolean', default: false },
   },
 })
-/** Compares plans, not behaviour: it would fail for every lock that is removed. */
+/** This test compares plans, not behaviour: it would fail for every removed lock. */
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
-/** The tests most likely to notice come first. The others run only if these pass. */
+/** The tests that most likely fail come first. The others run only if these pass. */
 const FIRST_FILES = 2
 const GUARDS = /guards-|ledger-durable/
-/** These kill processes and servers many times over, and take minutes. */
+/** These tests kill processes and servers many times, and take minutes. */
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/
 const EMBEDDED = 'embedded'
 const INSTALLED = 'installed'
 
-/** Files that are known to pass in an unchanged copy. */
+/** Files that passed in an unchanged copy. */
 const passing = new Set()
 
 const mutants = findMutants(root, 'src/ledger').filter((mutant) => wanted(mutant) && !isEquivalent(mutant))
@@ -70,7 +70,8 @@ if (killedBefore > 0)
   console.log(`${killedBefore} mutants were killed before, by tests that have not changed since`)
 const trace = untried.length === 0 ? [] : await readTrace()
 const results = []
-// Statements of few tests first. Where no test is known to send the statement, all of them run.
+// Mutants whose statement few tests send come first. If no test is known to send a statement, all
+// tests run.
 const tests = (mutant) => filesFor(mutant).length || Number.POSITIVE_INFINITY
 const queue = untried.toSorted((a, b) => tests(a) - tests(b))
 await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
@@ -108,18 +109,18 @@ function flat(text) {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** One run of every test without a mutant, which must pass. */
+/** Runs every test once without a mutant. All must pass. */
 async function readTrace() {
   if (!existsSync(options.trace)) {
     mkdirSync(dirname(options.trace), { recursive: true })
-    console.log('one run of the tests as they are, to see which statements they send…')
+    console.log('running the unchanged tests once, to record the statements that they send…')
     const part = `${options.trace}.part`
     rmSync(part, { force: true })
     const preload = pathToFileURL(join(root, 'scripts/mutants/trace.mjs')).href
     const env = { ...process.env, HOOKONCE_TRACE: part, NODE_OPTIONS: `--import ${preload}` }
     const { status, output } = await vitest(root, ['--project', EMBEDDED, '--project', INSTALLED], env)
     if (status !== 0) {
-      console.error(`${output}\nthe tests fail without any mutant: mend them first`)
+      console.error(`${output}\nthe tests fail without any mutant: fix them first`)
       process.exit(2)
     }
     cpSync(part, options.trace)
@@ -163,7 +164,8 @@ async function lane() {
 }
 
 /**
- * Changes the source and what was built from it: tests start processes of the built package, too.
+ * Changes the source and the file built from it, because tests also start processes of the built
+ * package.
  */
 function apply(copy, { file, piece, nth, mutated }) {
   const paths = [join(copy, file), join(copy, file.replace(/^src/, 'dist').replace(/\.ts$/, '.js'))]
@@ -204,7 +206,7 @@ async function killerOf(copy, mutant, unreliable) {
   ]
   for (const [project, group] of groups) {
     if (group.length === 0 && files.length > 0) continue
-    // Without a name vitest runs every file. That is also right for a statement that no test was
+    // Without file names vitest runs every file. That is right for a statement that no test was
     // seen to send.
     const { status, output } = await run(copy, project, group)
     if (status === 0) continue
@@ -226,21 +228,21 @@ async function passes(copy, { project, file }) {
   return passing.has(file)
 }
 
-/** Without second tries: this script decides which tests run again. */
+/** No retries: this script itself decides which tests run again. */
 function run(copy, project, files) {
   const options = ['--project', project, '--passWithNoTests', '--bail', '1', '--retry', '0']
   return vitest(copy, [...options, ...files], process.env)
 }
 
-/** The first failing test, and how it failed. */
+/** The first failing test, with its error. */
 function failureIn(output) {
   const found = /^ *FAIL +(.*)\n(.*)/m.exec(output)
   return found ? `${found[1]}\n        ${found[2].trim()}` : output.slice(-500)
 }
 
 /**
- * The test files that send the mutated statement: those made for guards first, slow ones last, and
- * otherwise those that send few others first.
+ * The test files that send the mutated statement: tests of guards first, slow tests last, and
+ * otherwise tests that send few other statements first.
  */
 function filesFor({ sent }) {
   const sizes = new Map()

@@ -40,7 +40,7 @@ await withSeededGateway({ receipts: 40_000, seed: Number(values.seed) }, async (
     }
     await take('overview', '/', 'payout:po_1', async () => {
       await page.getByText('3 workers').waitFor()
-      // With the chart.
+      // High enough to include the chart.
       await page.setViewportSize({ width: 1280, height: 780 })
     })
     await page.setViewportSize(context.viewport)

@@ -14,13 +14,13 @@ const { values } = parseArgs({
 const receipts = count('receipts', values.receipts)
 const seed = count('seed', values.seed ?? String(randomInt(1_000_000)))
 const url = process.env.DATABASE_URL
-if (!url) fail('set DATABASE_URL to the database that is filled')
+if (!url) fail('set DATABASE_URL to the database to fill')
 
 const pool = new pg.Pool({ connectionString: url })
 try {
   await migrate(pool)
   const { rows } = await pool.query('select exists (select from hookonce.receipt) as used')
-  if (rows[0].used) fail('this ledger holds events already; create an empty database and pass its URL')
+  if (rows[0].used) fail('this ledger already has events; create an empty database and pass its URL')
   console.log(`seed ${seed}`)
   const began = performance.now()
   await seedLedger(pool, {

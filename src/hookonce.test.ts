@@ -4,7 +4,7 @@ import { inline } from './inline/index.ts'
 import { memoryKeys } from './keys/index.ts'
 import { github, shopify, stripe } from './sources/index.ts'
 
-/* What can be said of a registration without a ledger: none is opened. */
+/* Registrations that can be checked without a ledger: no ledger is opened. */
 
 type Sdk =
   | { type: 'invoice.paid'; data: { object: { amount_paid: number } } }

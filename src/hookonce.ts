@@ -29,12 +29,12 @@ import type { Handler } from './process/subscriber.ts'
 import type { ReconcileOptions } from './reconcile/options.ts'
 import type { EventOf, TypePattern } from './sources/typed-events.ts'
 
-/** Besides these members, it has one method per framework, which mounts the receiver there. */
+/** Besides these members, it has one method per framework that mounts the receiver. */
 export interface Hookonce<S extends Sources> extends Mounts<keyof S & string> {
   /**
-   * Runs `handler` once for each event of this type (or pattern: `invoice.*`, `*`), or of one of
-   * several types. Each subscriber has its own job on every event: if one fails, only that one is
-   * retried.
+   * Runs `handler` once for each event of this type, of one of several types, or of a pattern
+   * (`invoice.*`, `*`). Each subscriber has its own job on every event: if one fails, only that one
+   * is retried.
    */
   on<Name extends keyof S & string, const Type extends TypePattern<S[Name]>>(
     source: Name,
@@ -97,17 +97,20 @@ export interface Hookonce<S extends Sources> extends Mounts<keyof S & string> {
   readonly attention: Attention
   /**
    * The ledger that records everything. It is opened and migrated at the first use. With several
-   * ledgers: that of the source, or the home ledger.
+   * ledgers: the ledger of the source, or the home ledger.
    */
   ledger(source?: keyof S & string): Promise<Ledger>
 }
 
 export interface Metrics {
-  /** Metrics in the text format of Prometheus. Without the backlog while the ledger is down. */
+  /**
+   * Metrics in the text format of Prometheus. While the ledger is down, the gauges of its backlog
+   * are missing.
+   */
   (): Promise<string>
-  /** The same in the format OpenMetrics, which has exemplars: traces of single measurements. */
+  /** Metrics in the format OpenMetrics, which has exemplars: traces of single measurements. */
   openMetrics(): Promise<string>
-  /** The same metrics as plain data, for other formats. */
+  /** Metrics as plain data, for other formats. */
   snapshot(): Promise<MetricsSnapshot>
 }
 
@@ -144,7 +147,7 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
 
     ...mounts(doors),
     node: nodeHandlers(doors),
-    // Platforms pass more arguments: Cloudflare its bindings, which may have any name.
+    // Platforms pass further arguments: Cloudflare passes its bindings, which may have any name.
     fetch(request, given) {
       const source = given?.source
       return doors.fetch(request, source && Object.hasOwn(options.sources, source) ? { source } : {})
@@ -212,9 +215,9 @@ export function hookonce<const S extends Sources>(given: Options<S>): Hookonce<S
   return self
 }
 
-/** Every ledger of an instance, on the operators' connections: for the admin API. */
+/** Every ledger of an instance, on the operators' connections. For the admin API. */
 export function operatorsOf(hooks: object): Promise<Ledgers> {
   const seat = seatOf(hooks)
-  if (!seat) throw new Error('not an instance of this hookonce()')
+  if (!seat) throw new Error('expected the return value of hookonce(), from the same copy of the package')
   return seat.engine.operators()
 }

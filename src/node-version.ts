@@ -1,12 +1,12 @@
-/** The same as `engines` in package.json. */
+/** Must equal `engines` in package.json. */
 const OLDEST = [20, 19] as const
 
 /**
- * The message for an old version of Node.js; undefined if it is new enough. Uses only old syntax:
- * any other file of this package would end there with a SyntaxError.
+ * The error for an old version of Node.js. Undefined if the version is new enough. This file uses
+ * only old syntax: an old version would stop at any other file with a SyntaxError.
  */
 export function refuseOldNode(version: string): string | undefined {
-  // Not Node.js at all.
+  // The runtime is not Node.js.
   if (version === '') return undefined
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return undefined

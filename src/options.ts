@@ -53,8 +53,8 @@ export const retentionSchema = strict({
   /** Bodies hold personal data: a month is enough to investigate a complaint. */
   bodyDays: days.default(30).describe('hookonce deletes bodies and headers after this time'),
   /**
-   * A key protects against repeats for as long as it is kept. Never less than the provider may
-   * retry, plus a day.
+   * A key detects repeats for as long as it is kept. At least as long as the provider may retry,
+   * plus a day.
    */
   keyDays: days
     .default(90)
@@ -107,8 +107,8 @@ export const outboxSchema = strict({
 /** Encrypts bodies and headers in the ledger. */
 const encryptionSchema = strict({
   /**
-   * 32 bytes in base64 or hex. Several during a rotation: the first wraps new data keys, the others
-   * open older ones.
+   * 32 bytes in base64 or hex. During a rotation there are several keys: the first wraps new data
+   * keys, the others open older data keys.
    */
   key: z
     .custom<Secret>(
@@ -211,8 +211,8 @@ export const optionsSchema = strict({
     .default(DEFAULT_LEASE_MS)
     .describe('a worker that sends no heartbeat for this long loses its jobs to other workers; at least 500'),
   /**
-   * Jobs accepted by another process are noticed within this time, if its announcement was lost.
-   * Jobs accepted by this process are noticed at once.
+   * The time within which jobs of another process are noticed if its announcement was lost. Jobs of
+   * this process are noticed at once.
    */
   pollMs: timerMs
     .min(10)
@@ -304,8 +304,8 @@ export const optionsSchema = strict({
   })
   .refine(({ outbox, retention }) => !outbox || outbox.keepDays <= retention.keyDays, {
     path: ['outbox', 'keepDays'],
-    // An event whose key was pruned is new when it arrives again, but its messages have the old
-    // ids.
+    // An event whose key was pruned counts as new when it arrives again, but its messages have the
+    // old ids.
     message:
       'must not exceed retention.keyDays: a repeated event whose key was pruned could not publish its messages',
   })
@@ -365,15 +365,15 @@ export function checkOptions(options: unknown): CheckedOptions {
 }
 
 /**
- * The outbox of this process: exists even without publishers of the user, if alerts have channels.
- * Then other processes may publish the user's messages.
+ * The outbox of this process. If alerts have channels, it exists even without publishers of the
+ * user. Other processes may then publish the user's messages.
  */
 export function outboxOf({ outbox, alerts }: CheckedOptions): OutboxOptions | undefined {
   if (outbox || !alerts || Object.keys(alerts.channels).length === 0) return outbox
   return check(outboxSchema, { publishers: {} }, 'outbox')
 }
 
-/** Tests set it in the environment. Any other value means the safe default. */
+/** Tests set the environment variable. Any other value means the safe default. */
 function durabilityOf({ HOOKONCE_DURABILITY }: NodeJS.ProcessEnv): 'required' | 'unsafe' {
   return HOOKONCE_DURABILITY === 'unsafe' ? 'unsafe' : 'required'
 }
@@ -383,8 +383,8 @@ export function checkSubscriberOptions(options: unknown, where: string): Checked
 }
 
 /**
- * The policy of one subscriber, or of the outbox: its own values, else those for all. A schedule
- * also sets the number of attempts, unless `maxAttempts` is set too.
+ * The retry policy of one subscriber, or of the outbox: its own values, else the general values. A
+ * schedule also sets the number of attempts, unless `maxAttempts` is set too.
  */
 export function retryPolicy(
   all: CheckedOptions['retry'],
@@ -399,7 +399,7 @@ export function retryPolicy(
   }
 }
 
-/** How long keys of a source are kept: never less than its provider may retry, plus a day. */
+/** How long keys of a source are kept: at least as long as its provider may retry, plus a day. */
 export function keySeconds(options: CheckedOptions, source: Source): number {
   const margin = DAY_MS
   return Math.ceil(Math.max(options.retention.keyDays * DAY_MS, source.retryWindowMs + margin) / SECOND_MS)
@@ -409,13 +409,13 @@ export function bodySeconds(options: CheckedOptions): number {
   return Math.ceil((options.retention.bodyDays * DAY_MS) / SECOND_MS)
 }
 
-/** The master keys as texts. Reads files and calls functions: once, when the ledger is opened. */
+/** The master keys as texts. Reads files and calls functions, once, when the ledger is opened. */
 export async function encryptionKeys({ encryption }: Pick<CheckedOptions, 'encryption'>): Promise<string[]> {
   if (!encryption) return []
   const owner = { provider: 'hookonce() encryption', tenant: 'default' }
   const secret = secretOf(encryption.key, owner)
   const texts = [await ('fixed' in secret ? secret.fixed : secret.read())].flat()
-  // An empty text among others is a mistake too: events would be stored under the wrong key.
+  // One empty text among several is a mistake too: events would be stored under the wrong key.
   const given = texts.flatMap((text) => (text?.trim() ? [text] : []))
   if (given.length > 0 && given.length === texts.length) return given
   throw new HookonceError(

@@ -4,9 +4,10 @@ import { binary } from '../product.mjs'
 import { listen, receiver, required } from './serve.mjs'
 
 /*
- * The physical limit of recording before acknowledging, on this machine: what verify-only does, and the id and the
- * body of each delivery in a table with nothing but its primary key, in group commits with binary parameters. No
- * headers, no type, no time, no job, nothing counted, no limit kept: nobody could build on it.
+ * The physical limit of recording before acknowledging, on this machine: verify-only plus the id
+ * and the body of each delivery in a table with nothing but its primary key, in group commits with
+ * binary parameters. It stores no headers, type, time or job, counts nothing and has no limits, so
+ * it is not usable in practice.
  */
 
 const pool = new pg.Pool({ connectionString: required('DATABASE_URL'), max: 1 })

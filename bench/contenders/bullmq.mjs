@@ -5,9 +5,10 @@ import { rowOf, WRITE } from './business.mjs'
 import { listen, mode, receiver, required } from './serve.mjs'
 
 /*
- * BullMQ on Redis, by its docs (docs.bullmq.io): `jobId` dedupes as long as the job exists, so completed jobs are kept;
- * concurrency as in its docs for work that waits for a database; the row goes to PostgreSQL, once by its key.
- * How often Redis syncs its append-only file is set where the server is started.
+ * BullMQ on Redis, after its docs (docs.bullmq.io). `jobId` dedupes while the job exists, so
+ * completed jobs are kept. The concurrency is the one in its docs for work that waits for a
+ * database. The business row goes to PostgreSQL, once by its primary key. The option of the Redis
+ * server decides how often its append-only file is synced.
  */
 
 const QUEUE = 'webhook'
@@ -34,7 +35,7 @@ worker?.on('error', (error) => process.stderr.write(`${error}\n`))
 listen(
   receiver(async (event) => {
     await queue.add('webhook', event, { jobId: event.id })
-    // It does not tell whether the job was there already.
+    // BullMQ does not return whether the job already existed.
     return true
   }),
   async () => {

@@ -1,8 +1,9 @@
 // @ts-check
 
 /*
- * The business row: one an event. The primary key is what makes it once where the queue can run a job twice (its
- * completion is not in the transaction of the row), so that a crash anywhere neither doubles nor loses it.
+ * The business row: one per event. A queue whose completion is not in the transaction of the row
+ * can run a job twice. The primary key then keeps the row unique, so that a crash at any point
+ * neither doubles nor loses it.
  */
 
 export const CREATE = `create table business (

@@ -49,7 +49,7 @@ if (mode === 'drain') {
   listen(
     receiver(async (event) => {
       await utils.addJob('webhook', event, { jobKey: event.id, jobKeyMode: 'unsafe_dedupe' })
-      // It does not tell whether the job was there already.
+      // graphile-worker does not return whether the job already existed.
       return true
     }),
     async () => {

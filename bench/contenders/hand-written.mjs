@@ -5,13 +5,14 @@ import { rowOf, WRITE } from './business.mjs'
 import { listen, mode, receiver, required } from './serve.mjs'
 
 /*
- * What a good engineer writes without a library: a table with the event's id as its key, one INSERT a delivery, and
- * a polling worker that takes a row with SKIP LOCKED and commits the business row together with its completion.
- * Prepared statements, bytes as bytes, a partial index on what is to do.
+ * A good engineer's solution without a library: a table with the event's id as its key, one INSERT
+ * per delivery, and a polling worker that claims a row with SKIP LOCKED and commits the business
+ * row together with its completion. It uses prepared statements, binary parameters for bytes, and a
+ * partial index on open work.
  */
 
 const WORKERS = 8
-/** Each worker holds a connection of the pool; as many again are for the receiver. */
+/** Each worker holds a connection of the pool. The receiver has the same number of connections. */
 const CONNECTIONS = 16
 const IDLE_POLL_MS = 50
 

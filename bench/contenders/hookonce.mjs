@@ -14,11 +14,14 @@ import { countingHandler, endOnTerm, listen, mode, required, startOnLine, tell }
  */
 
 /**
- * Room for all that is accepted and not yet committed, so that jobs are born leased: a delivery is answered before its job is
- * done, so that there are more of them than connections of the load generator.
+ * Slots for all jobs that are accepted and not yet committed, so that jobs are born leased. A
+ * delivery is answered before its job is done, so there are more jobs than connections of the load
+ * generator.
  */
 const CONCURRENCY = 1024
-/** No-op handlers: what counts is how many are claimed and settled in one statement. */
+/**
+ * Handlers do nothing: the number of jobs that one statement claims and settles decides the rate.
+ */
 const DRAIN_CONCURRENCY = 256
 
 /** @typedef {(event: any, ctx: any) => Promise<unknown>} Handler */

@@ -5,8 +5,9 @@ import { secret } from '../stripe/deliveries.mjs'
 import { isSigned } from '../stripe/verify.mjs'
 
 /*
- * What the servers under test have in common: the same node:http in front, one line on standard output when ready,
- * a clean end on SIGTERM. Each contender is a program of its own: `DATABASE_URL=… node contenders/<name>.mjs`.
+ * The common part of the servers under test: the same node:http server, one line on standard output
+ * when ready, a clean end on SIGTERM. Each contender is its own program: `DATABASE_URL=… node
+ * contenders/<name>.mjs`.
  */
 
 /** `accept`: no worker runs. `end-to-end`: a worker in the same process. `drain`: a worker and no HTTP. */
@@ -31,7 +32,7 @@ export function tell(fact) {
 export function listen(listener, stop) {
   // Connections stay open between the warm-up and the measurement.
   const server = createServer({ keepAliveTimeout: 60_000 }, listener)
-  // All may connect at once.
+  // All connections may be opened at once.
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
     const address = /** @type {import('node:net').AddressInfo} */ (server.address())
     tell({ ready: true, port: address.port })
@@ -53,7 +54,6 @@ export function endOnTerm(stop) {
 
 /**
  * The receiver that the peers share: raw body, signature, parse, record, acknowledge.
- *
  * @param {(event: StripeEvent, body: Buffer) => Promise<boolean>} record true: recorded now; false: known already
  * @returns {import('node:http').RequestListener}
  */
@@ -95,15 +95,15 @@ function answer(response, status, body) {
 }
 
 /**
- * Drain: the runner fills the backlog, then writes a line; the worker starts; a line tells when the last handler ran.
- *
+ * Drain: the runner fills the backlog, then writes a line. The worker starts. It prints a line when
+ * the last handler has run.
  * @param {() => Promise<unknown>} start
  */
 export function startOnLine(start) {
   createInterface({ input: process.stdin }).once('line', () => void start())
 }
 
-/** A no-op handler that tells when it has run as often as the backlog is long. */
+/** A no-op handler that prints a line when it has run once for each job of the backlog. */
 export function countingHandler() {
   const backlog = Number(required('BENCH_BACKLOG'))
   let handled = 0

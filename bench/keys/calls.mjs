@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 
 /*
- * One contender without HTTP: `node calls.mjs <file> <port of Redis>`. The protected function is called by so many at once, each
- * of which calls it again when it has its answer. `first`: with a key of its own each time; `replay`: with one of a few that were
- * used before the clock runs.
+ * Runs one contender without HTTP: `node calls.mjs <file> <port of Redis>`. A fixed number of
+ * callers call the protected function, each again as soon as it has its answer. `first`: each call
+ * has a new key. `replay`: each call has one of a few keys that were used before the measurement.
  */
 const KEYS = 500
 const UNBOUNDED = 1e9

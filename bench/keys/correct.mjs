@@ -1,13 +1,12 @@
 // @ts-check
 import { randomUUID } from 'node:crypto'
 
-/** At the same moment, while the first one is still at it. */
+/** The number of requests that are sent at the same time, while the first is in progress. */
 const RACERS = 100
 const SLOW_MS = 200
 
 /**
- * What an idempotency key is for, asked of a running server over HTTP.
- *
+ * Checks the purpose of an idempotency key against a running server, over HTTP.
  * @param {string} url
  * @typedef {object} Correctness
  * @property {number} runs of RACERS requests with one key: 1 is right

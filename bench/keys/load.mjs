@@ -5,8 +5,8 @@ import { closedLoop } from '../load/closed-loop.mjs'
 import { Connection } from '../load/connection.mjs'
 
 /*
- * The load generator's process. `first`: every request has a key of its own. `replay`: all have one of a few keys,
- * which were used before the clock runs.
+ * The process of the load generator. `first`: every request has a new key. `replay`: every request
+ * has one of a few keys, which were used before the measurement.
  */
 const KEYS = 500
 const UNBOUNDED = 1e9
@@ -33,7 +33,8 @@ async function run({ port, mode, seconds, warmup, bodyBytes, connections: count 
   const nextKnown = () => known[at++ % KEYS] ?? Buffer.alloc(0)
   const next = mode === 'replay' ? nextKnown : () => request(randomUUID(), bodyBytes)
   await closedLoop(connections, nextKnown, { seconds: 60, count: KEYS })
-  // By count: on a busy machine a second may be too short for the code to be compiled.
+  // Counts requests instead of seconds: on a busy machine a second may be too short for the code to
+  // be compiled.
   await closedLoop(connections, next, { seconds: 60, count: warmup })
   process.send?.('ready')
   await once(process, 'message')

@@ -11,8 +11,9 @@ import { contenders, versionOf } from './contenders.mjs'
 import { correctness } from './correct.mjs'
 
 /*
- * Idempotency keys: hookonce beside its peers, on the same Redis and machine. Speed of first requests and of replays in
- * alternating rounds, and beside it whether the contender does what a key is for.
+ * Idempotency keys: hookonce compared with its peers, on the same Redis and machine. Measures first
+ * requests and replays in alternating rounds, and checks whether the contender serves the purpose
+ * of a key.
  */
 
 const { values } = parseArgs({
@@ -23,7 +24,7 @@ const { values } = parseArgs({
     connections: { type: 'string', default: '64' },
     body: { type: 'string', default: '500' },
     fsync: { type: 'string', default: 'everysec' },
-    /** The protected function is called without HTTP, which costs more than any key. */
+    /** The protected function is called without HTTP, because HTTP costs more than any key. */
     calls: { type: 'boolean', default: false },
     smoke: { type: 'boolean', default: false },
   },
@@ -42,7 +43,7 @@ const chosen = names.map((name) => {
 })
 const load = {
   seconds: values.smoke ? 0.3 : number('--seconds', values.seconds),
-  /** Requests, before the clock runs. */
+  /** The number of requests before the measurement. */
   warmup: values.smoke ? 0 : 5000,
   connections: values.smoke ? 16 : number('--connections', values.connections),
   bodyBytes: number('--body', values.body),
@@ -120,7 +121,7 @@ async function measure(server, mode, name) {
   const [{ sent, perSecond, statuses }] = await once(child, 'message')
   const cpu = await meter.each(sent)
   if (child !== server.child) child.disconnect()
-  // A wrong answer is no throughput.
+  // A wrong answer does not count as throughput.
   if (Object.keys(statuses).join() !== '201')
     throw new Error(`${name}, ${mode}: answered ${JSON.stringify(statuses)}`)
   return { perSecond: /** @type {number} */ (perSecond), cpu: cpu ? cpu.server + cpu.store : Number.NaN }
@@ -153,8 +154,7 @@ function shown(speeds) {
 }
 
 /**
- * Each of ours that runs where the peer does, round by round.
- *
+ * Each variant of hookonce that runs in the same place as the peer, round by round.
  * @param {import('./contenders.mjs').Contender} peer
  * @param {'first' | 'replay'} mode
  */

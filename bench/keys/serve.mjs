@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import { ran } from './work.mjs'
 
 /*
- * One contender's server: `node serve.mjs <file> <port of Redis>`. Says its port, and at GET /runs how often it ran.
+ * The server of one contender: `node serve.mjs <file> <port of Redis>`. Prints its port. GET /runs
+ * returns how often the handler ran.
  */
 const [file, redisPort] = process.argv.slice(2)
 const { listener } = await import(`./contenders/${file}`)

@@ -2,7 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /*
- * What every contender protects: an order is made from a JSON body. How often it ran is what correctness is about.
+ * The work that every contender protects: it creates an order from a JSON body. The correctness
+ * checks count its runs.
  */
 
 /** @typedef {{ status: number, headers: Record<string, string>, body: string }} Made */
@@ -48,7 +49,6 @@ export function send(response, { status, headers, body }) {
 
 /**
  * A function that is protected by hand, behind node:http.
- *
  * @param {(asked: Asked) => Promise<Made>} call
  */
 export function listening(call) {

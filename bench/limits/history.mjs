@@ -8,8 +8,7 @@ import { fillHistory, keptDatabase } from './prefilled.mjs'
 const CONNECTIONS = 64
 
 /**
- * Rates of accept and drain on an empty ledger and on one with a long history, in turn.
- *
+ * Rates of accept and drain on an empty ledger and on a ledger with a long history, alternating.
  * @param {import('../limits.mjs').Limits} limits
  */
 export async function history({ postgres, generator, receipts, rounds, seconds, backlog }) {
@@ -49,7 +48,7 @@ export async function history({ postgres, generator, receipts, rounds, seconds, 
         },
       })
       rates.accept?.[name]?.push(accepted.perSecond)
-      // What was accepted without a worker would be drained too.
+      // Removes the events that were accepted without a worker: they would be drained too.
       if (name === 'full') {
         await full.db.query("update hookonce.job set state = 'processed' where state = 'received'")
         await full.db.query('vacuum analyze hookonce.job')

@@ -8,9 +8,8 @@ const RATE = 800
 const CONNECTIONS = 64
 
 /**
- * Somebody holds a transaction open, so that no dead row can be cleaned away, while 800 events a second are accepted and
- * processed. Before and after, the rate at full load.
- *
+ * A transaction is held open, so that no dead row can be removed, while 800 events per second are
+ * accepted and processed. Measures the rate at full load before and after.
  * @param {import('../limits.mjs').Limits} limits
  */
 export async function horizon({ postgres, generator, seconds, minutes }) {
@@ -47,7 +46,8 @@ export async function horizon({ postgres, generator, seconds, minutes }) {
     await holder.query('begin isolation level repeatable read')
     await holder.query('select count(*) from hookonce.source')
     let p99 = 0
-    // Minute by minute: deliveries are signed before they are sent, and must not be older than their tolerance.
+    // Runs minute by minute: deliveries are signed before they are sent, and must not exceed their
+    // tolerance.
     for (let minute = 0; minute < minutes; minute += 1) {
       await prepare()
       const steady = checkAnswers(await generator.open({ seconds: 60, rate: RATE }))

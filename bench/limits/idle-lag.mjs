@@ -12,9 +12,9 @@ const EVENTS = 500
 const APART_MS = 20
 
 /**
- * From the acknowledgement, as its sender sees it, to the first line of the handler, one event at a time. Sender,
- * receiver and worker share this process, so that there is one clock; negative: the handler was first.
- *
+ * The time from the acknowledgement, as its sender receives it, to the first line of the handler,
+ * one event at a time. Sender, receiver and worker share this process, so there is one clock.
+ * Negative: the handler came first.
  * @param {import('../limits.mjs').Limits} limits
  */
 export async function idleLag({ postgres, rounds }) {
@@ -75,8 +75,8 @@ async function lags(database, together) {
 }
 
 /**
- * What the machine takes for an announcement, its being heard and a claim, if each took PostgreSQL no time at all.
- *
+ * The time that the machine needs for an announcement, its arrival and a claim, if PostgreSQL took
+ * no time for each.
  * @param {string} database
  */
 async function bareTrips(database) {

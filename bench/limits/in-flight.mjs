@@ -7,8 +7,7 @@ const CLAIMS = 1_000
 const AT_ONCE = 10
 
 /**
- * How long one claim takes with nothing else in flight and with very much of it.
- *
+ * The duration of one claim, with nothing else in flight and with much in flight.
  * @param {import('../limits.mjs').Limits} limits
  */
 export async function inFlight({ postgres, leased, rounds }) {

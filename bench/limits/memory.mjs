@@ -6,9 +6,9 @@ import { startContender } from '../servers/contender.mjs'
 const BODY_BYTES = 256_000
 
 /**
- * The receiver's memory while as many connections as that send large bodies as fast as they are answered. Refusals
- * (503 with Retry-After) are the back-pressure: they are counted, and nothing refused is recorded.
- *
+ * The receiver's memory while many connections send large bodies, each as soon as the last was
+ * answered. Refusals (503 with Retry-After) are the back-pressure: they are counted, and refused
+ * deliveries are not recorded.
  * @param {import('../limits.mjs').Limits} limits
  */
 export async function memory({ postgres, generator, seconds, rounds }) {

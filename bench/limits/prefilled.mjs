@@ -5,8 +5,8 @@ import { secret } from '../stripe/deliveries.mjs'
 const FILL_AT_ONCE = 250_000
 
 /**
- * A server whose databases are always the same one, with a ledger in it: what rounds add to it stays.
- *
+ * A server that always returns the same database, with a ledger in it: the rows that rounds add
+ * stay.
  * @param {import('../servers/postgres.mjs').Postgres} postgres
  * @returns {Promise<import('../servers/postgres.mjs').Postgres & { db: import('pg').Pool, drop(): Promise<void> }>}
  */
@@ -31,8 +31,7 @@ export async function keptDatabase(postgres) {
 }
 
 /**
- * Receipts of the last 90 days, their bodies swept, their jobs processed.
- *
+ * Receipts of the last 90 days, without bodies, with processed jobs.
  * @param {import('pg').Pool} db
  * @param {number} receipts
  */

@@ -2,8 +2,7 @@
 import { percentiles } from './percentiles.mjs'
 
 /**
- * Throughput: each connection sends its next request when the last one is answered.
- *
+ * Throughput: each connection sends its next request when the last request is answered.
  * @param {import('./connection.mjs').Connection[]} connections
  * @param {() => Buffer} next
  * @param {{ seconds: number, count: number }} bounds whichever comes first
@@ -38,7 +37,7 @@ export async function closedLoop(connections, next, { seconds, count }) {
         }),
     ),
   )
-  // Everything that was sent is answered, so the time runs to the last answer.
+  // All sent requests are answered, so the measured time ends with the last answer.
   const elapsed = (lastAnswerAt - startedAt) / 1000
   return {
     sent: count - left,

@@ -4,9 +4,9 @@ import { connect } from 'node:net'
 const HEAD_END = '\r\n\r\n'
 
 /**
- * One keep-alive connection with one request at a time. It reads just enough HTTP for servers that send a
- * Content-Length, which all contenders do. Where a server says that it closes the connection, the next request has a new
- * one, as a provider's would.
+ * One keep-alive connection with one request at a time. It parses just enough HTTP for servers that
+ * send a Content-Length, which all contenders do. If a server announces that it closes the
+ * connection, the next request uses a new one, as a provider's would.
  */
 export class Connection {
   #port

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-/** Past twice the time it should take, a server that does not answer is not waited for any longer. */
+/** The runner stops waiting for a server after twice the expected time. */
 const PATIENCE_MS = 60_000
 
 /**
@@ -18,7 +18,7 @@ const PATIENCE_MS = 60_000
  * @property {number} unique events sent since `prepare`
  */
 
-/** The load generator, as the runner sees it. */
+/** The load generator, as the runner uses it. */
 export function startGenerator() {
   const child = fork(fileURLToPath(new URL('./process.mjs', import.meta.url)))
 

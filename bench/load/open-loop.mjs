@@ -2,9 +2,9 @@
 import { percentiles } from './percentiles.mjs'
 
 /**
- * Latency: requests are due at a fixed rate, whatever the server does, and their latency counts from the time they
- * were due. A server that stalls is charged for everything that should have been sent meanwhile.
- *
+ * Latency: requests are due at a fixed rate, whatever the server does, and their latency counts
+ * from their due time. A server that stalls is charged for all requests that should have been sent
+ * meanwhile.
  * @param {import('./connection.mjs').Connection[]} connections
  * @param {() => Buffer} next
  * @param {{ seconds: number, rate: number }} schedule
@@ -14,7 +14,7 @@ export async function openLoop(connections, next, { seconds, rate }) {
   const idle = [...connections]
   /** @type {number[]} */
   const latencies = []
-  /** How late the generator itself was with a request that a connection was free for. */
+  /** The delay of the generator itself, for requests that had a free connection. */
   /** @type {number[]} */
   const lags = []
   /** @type {Record<number, number>} */
@@ -41,7 +41,7 @@ export async function openLoop(connections, next, { seconds, rate }) {
           answered += 1
           if (connection.usable) idle.push(connection)
           if (answered === total || (idle.length === 0 && !connections.some(({ usable }) => usable))) done()
-          // Requests that waited for a connection go first.
+          // Requests that waited for a connection are sent first.
           else if (sent < total && dueAt(sent) <= performance.now()) sendDue()
         })
       }

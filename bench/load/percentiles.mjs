@@ -1,8 +1,7 @@
 // @ts-check
 
 /**
- * Exact, from all samples.
- *
+ * Exact percentiles, from all samples.
  * @param {number[]} samples milliseconds
  */
 export function percentiles(samples) {

@@ -5,8 +5,8 @@ import { Connection } from './connection.mjs'
 import { openLoop } from './open-loop.mjs'
 
 /*
- * The load generator's process: its event loop is its own, so that waiting in the server never delays the clock.
- * It answers one order at a time.
+ * The process of the load generator. It has its own event loop, so that the server never delays its
+ * clock. It answers one order at a time.
  */
 
 /** @type {Deliveries | undefined} */

@@ -2,8 +2,7 @@
 import { checkAnswers, checkCount, round } from './round.mjs'
 
 /**
- * Acknowledged deliveries a second, closed loop. No worker runs.
- *
+ * Acknowledged deliveries per second, closed loop. No worker runs.
  * @param {import('./round.mjs').Contender} contender
  * @param {import('./round.mjs').Bench} bench
  */

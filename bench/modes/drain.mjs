@@ -7,15 +7,14 @@ import { eventBody } from '../stripe/deliveries.mjs'
 const HANDLED_WITHIN_MS = 300_000
 const COMPLETED_WITHIN_MS = 15_000
 const LOOK_EVERY_MS = 20
-/** Backlogs are inserted in pieces that a server with little memory can take. */
+/** Backlogs are inserted in parts that fit a server with little memory. */
 const FILL_AT_ONCE = 10_000
 
-/** Stands for the number of the event in the body; both backlogs carry the same events. */
+/** A placeholder for the number of the event in the body. Both backlogs hold the same events. */
 const HOLE = 'N'.repeat(24)
 
 /**
- * Jobs a second from a standing backlog, handlers that do nothing, one worker process.
- *
+ * Jobs per second from an existing backlog, with handlers that do nothing, in one worker process.
  * @param {import('./round.mjs').Contender} contender
  * @param {Pick<import('./round.mjs').Bench, 'options' | 'postgres'>} bench
  * @param {{ from: number }} [numbers] of the events, where others are in the ledger already
@@ -92,7 +91,7 @@ const backlogs = {
          from receipt r cross join hookonce.subscriber s where s.source = 'stripe'`,
         [from, to, body, shards],
       ),
-    // Each half is answered by an index of its own, however long the history.
+    // Each half has its own index, so the count is quick with any history.
     OPEN: `(select from hookonce.job where state in ('received', 'retrying') limit 1) union all
            (select from hookonce.job where state = 'processing' limit 1)`,
   },

@@ -2,16 +2,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { checkAnswers, checkCount, round } from './round.mjs'
 
-/** A contender that is so far behind its acknowledgements is not waited for. */
+/** The run stops waiting for a contender that is this far behind its acknowledgements. */
 const ROWS_WITHIN_MS = 120_000
-/** Completion may come a little after the row. */
+/** A job may complete a little after its row is written. */
 const SETTLED_WITHIN_MS = 15_000
-/** Counting costs the server under test something: not often. The end is told by the rows' own times. */
+/**
+ * Counting takes time of the server under test, so it is rare. The times of the rows themselves
+ * show the end.
+ */
 const LOOK_EVERY_MS = 200
 
 /**
- * Unique events a second, from the first delivery to the last business row, closed loop, worker in the same process.
- *
+ * Unique events per second, from the first delivery to the last business row, closed loop, with the
+ * worker in the same process.
  * @param {import('./round.mjs').Contender} contender
  * @param {import('./round.mjs').Bench} bench
  */

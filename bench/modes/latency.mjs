@@ -3,8 +3,7 @@ import { acceptRound } from './accept.mjs'
 import { checkAnswers, checkCount, round } from './round.mjs'
 
 /**
- * The rate that all are measured at: half of the slowest one's peak.
- *
+ * The common rate of all contenders: half of the slowest peak.
  * @param {readonly import('./round.mjs').Contender[]} contenders
  * @param {import('./round.mjs').Bench} bench
  */
@@ -15,8 +14,7 @@ export async function commonRate(contenders, bench) {
 }
 
 /**
- * Time from when a delivery was due to its acknowledgement, open loop.
- *
+ * The time from the due time of a delivery to its acknowledgement, open loop.
  * @param {import('./round.mjs').Contender} contender
  * @param {import('./round.mjs').Bench} bench
  * @param {number} rate

@@ -11,9 +11,12 @@ import { cpuMeter } from '../servers/cpu.mjs'
 
 /** @typedef {import('../contenders.mjs').Contender} Contender */
 
-/** The warm-up is slower than what follows; a stock that is too large only costs time before the clock runs. */
+/**
+ * The warm-up is slower than the measurement. A stock that is too large only costs time before the
+ * measurement.
+ */
 const STOCK_MARGIN = 1.6
-/** Events that repeats are drawn from, where nothing but repeats is measured. */
+/** The number of events that repeats are drawn from, if only repeats are measured. */
 const SEED_EVENTS = 1000
 
 let rounds = 0
@@ -92,8 +95,7 @@ export function checkCount(contender, what, { found, expected }) {
 }
 
 /**
- * A, B, C, A, B, C, …: what changes on the machine meanwhile touches all alike.
- *
+ * A, B, C, A, B, C, …: changes on the machine affect all contenders alike.
  * @template Result
  * @param {readonly Contender[]} contenders
  * @param {number} times

@@ -11,13 +11,12 @@ const TOP = 74
 const BOTTOM = 34
 
 /**
- * Bars of the rates, longest first; a thin line on each shows its lowest and highest round. The background is
- * painted, so that it reads the same on a light and on a dark page.
- *
+ * Bars of the rates, longest first. A thin line on each shows its lowest and highest round. The
+ * background is painted, so that the chart looks the same on a light and on a dark page.
  * @param {import('./summary.mjs').Summary} summary
  */
 export async function writeChart(summary) {
-  // At a common rate all bars are equally long: the table says it better.
+  // At a common rate all bars have the same length, so only the table is useful.
   if (summary.options.mode === 'latency') return
   await writeResult(`${summary.options.mode}.svg`, chartOf(summary))
 }

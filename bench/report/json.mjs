@@ -5,8 +5,7 @@ export const resultsDir = new URL('../results/', import.meta.url)
 const latest = new URL('latest.json', resultsDir)
 
 /**
- * The last run of each mode stays: they are measured one after the other, and read together.
- *
+ * The last run of each mode is kept: modes are measured one after the other, and read together.
  * @param {import('./summary.mjs').Summary} summary
  */
 export async function writeJson(summary) {

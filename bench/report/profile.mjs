@@ -6,8 +6,7 @@ import { profileDir } from '../servers/contender.mjs'
 const SHOWN = 30
 
 /**
- * The functions that a server spent most of its own time in, from its last round's CPU profile.
- *
+ * The functions in which a server spent most of its time, from the CPU profile of its last round.
  * @param {import('../contenders.mjs').Contender} contender
  * @param {import('../options.mjs').Mode} mode
  */

@@ -4,8 +4,7 @@
 /** @typedef {import('./summary.mjs').Line} Line */
 
 /**
- * The one table: every contender, and what it is to the ceiling and to hookonce.
- *
+ * The table of all contenders, each compared with the ceiling and with hookonce.
  * @param {Summary} summary
  */
 export function tableOf(summary) {

@@ -10,7 +10,7 @@ import { startRedis } from './redis.mjs'
 const READY_WITHIN_MS = 30_000
 const STOP_WITHIN_MS = 10_000
 
-/** Where --cpu-prof writes. */
+/** The folder in which --cpu-prof writes. */
 export const profileDir = fileURLToPath(new URL('../results/profiles/', import.meta.url))
 
 /**
@@ -24,8 +24,7 @@ export const profileDir = fileURLToPath(new URL('../results/profiles/', import.m
  */
 
 /**
- * Starts a contender on an empty database (and Redis) of its own. `stop` ends and removes it all.
- *
+ * Starts a contender on its own empty database (and Redis). `stop` ends and removes all of it.
  * @param {import('../contenders.mjs').Contender} contender
  * @param {StartOptions} options
  */
@@ -57,7 +56,7 @@ export async function startContender(contender, { postgres, mode, effect, concur
   const died = exited.then(([code, signal]) => {
     throw new Error(`${contender.name} ended unasked (${signal ?? `code ${code}`})`)
   })
-  // It is raced below; a later end is reported by whoever waits then.
+  // This promise is raced below. A later end is reported to the code that waits at that time.
   died.catch(() => undefined)
 
   const stop = endedInAnyCase(async () => {

@@ -14,8 +14,7 @@ const TICK_US = 10_000
  */
 
 /**
- * Starts to meter.
- *
+ * Starts to measure.
  * @param {Metered} metered
  */
 export async function cpuMeter({ server, postgres, generator }) {
@@ -41,9 +40,8 @@ export async function cpuMeter({ server, postgres, generator }) {
 }
 
 /**
- * Microseconds of CPU that these processes have used, all threads, user and system. Rates depend on what else the
- * machine does; what a delivery costs hardly does.
- *
+ * The CPU time of these processes in microseconds, over all threads, user and system. Rates depend
+ * on the other load of the machine, but the CPU time per delivery hardly does.
  * @param {readonly number[]} pids
  */
 function cpuMicros(pids) {
@@ -51,8 +49,8 @@ function cpuMicros(pids) {
 }
 
 /**
- * PostgreSQL's backends come and go, and each leaves what it used to the process that started it.
- *
+ * The backends of PostgreSQL start and end. The CPU time of an ended backend is added to the
+ * process that started it.
  * @param {readonly number[]} pids
  */
 function withParents(pids) {
@@ -61,19 +59,19 @@ function withParents(pids) {
 
 /** @param {number} pid */
 function ticksOf(pid) {
-  // With the children that have ended: a server ends helpers of its own while it is measured.
+  // Includes the children that have ended: a server ends its helpers while it is measured.
   return [11, 12, 13, 14].reduce((sum, at) => sum + Number(statOf(pid)?.[at] ?? 0), 0)
 }
 
 /**
- * What Linux tells of a process; undefined where it ended meanwhile.
- *
+ * The statistics of Linux about a process. Undefined if the process ended meanwhile.
  * @param {number} pid
  */
 function statOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name of the program may hold anything, so count from the parenthesis behind it.
+    // The name of the program may contain any character, so fields are counted from the closing
+    // parenthesis.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   } catch {
     return undefined

@@ -1,16 +1,15 @@
 // @ts-check
 
 /*
- * Servers outlive a runner that is interrupted or crashes: the embedded PostgreSQL on purpose. What was started here
- * is registered here, and ended in any case, last first.
+ * Servers outlive a runner that is interrupted or crashes, the embedded PostgreSQL on purpose. So
+ * every started server is registered here, and stopped in any case, the last one first.
  */
 
 /** @type {Set<() => Promise<unknown>>} */
 const open = new Set()
 
 /**
- * Returns `stop`, which from now on runs once: when it is called, or when this process is made to end.
- *
+ * Returns `stop`, which runs once: when it is called, or when this process must end.
  * @param {() => Promise<unknown>} stop
  * @returns {() => Promise<void>}
  */

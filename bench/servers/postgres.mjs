@@ -7,7 +7,10 @@ import { CREATE } from '../contenders/business.mjs'
 import { startEmbedded } from '../product.mjs'
 import { endedInAnyCase } from './leftovers.mjs'
 
-/** What decides how durable and how fast a commit is; printed with the results. */
+/**
+ * The settings that decide the durability and the speed of a commit. They are printed with the
+ * results.
+ */
 const SETTINGS = [
   'server_version',
   'fsync',
@@ -19,8 +22,7 @@ const SETTINGS = [
 ]
 
 /**
- * One private server for all contenders, with the settings it comes with, fsync on.
- *
+ * One private server for all contenders, with its default settings, and fsync on.
  * @param {string | undefined} givenUrl use this server instead; it must be on this machine, whose clock is compared
  */
 export async function startPostgres(givenUrl) {
@@ -35,19 +37,24 @@ export async function startPostgres(givenUrl) {
   }
   const settings = Object.fromEntries(await Promise.all(SETTINGS.map(setting)))
   if (settings.fsync !== 'on' || settings.synchronous_commit !== 'on') {
-    throw new Error('the server runs with fsync or synchronous_commit off: its numbers would mean nothing')
+    throw new Error(
+      'the server runs with fsync or synchronous_commit off, so its results are not comparable; turn both on',
+    )
   }
 
   return {
     settings,
-    /** An empty database with the business table, and a checkpoint behind it: every round begins alike. */
+    /**
+     * An empty database with the business table, after a checkpoint, so that every round begins
+     * alike.
+     */
     async database() {
       const name = `bench_${process.pid}_${made++}`
       await admin.query(`create database ${name} template template0`)
       const url = new URL(server.url)
       url.pathname = `/${name}`
       const pool = new pg.Pool({ connectionString: url.href, max: 2 })
-      // Dropping the database ends what the pool has not closed yet.
+      // Dropping the database ends connections that the pool has not closed yet.
       pool.on('error', () => undefined)
       await pool.query(CREATE)
       await admin.query('checkpoint')
@@ -60,7 +67,7 @@ export async function startPostgres(givenUrl) {
         },
       }
     },
-    /** Every process of the server that it names: backends, writers, checkpointer. */
+    /** Every process of the server: backends, writers, checkpointer. */
     async pids() {
       const result = await admin.query('select pid from pg_stat_activity')
       return result.rows.map((row) => Number(row.pid))
@@ -82,14 +89,14 @@ function givenServer(url) {
 
 async function privateServer() {
   const dir = await mkdtemp(join(tmpdir(), 'hookonce-bench-'))
-  // Open to the account that the server runs as when this is root.
+  // If this process is root, the server runs as another account, which needs access.
   await chmod(dir, 0o755)
   const starting = startEmbedded({ dir })
-  // Registered before it runs: an interrupt may come while it starts.
+  // Registered before the start, because an interrupt may come during the start.
   const stop = endedInAnyCase(async () => {
     const server = await starting.catch(() => undefined)
     await server?.leave()
-    // As root the data lie outside of dir, where an unprivileged account reaches them.
+    // As root, the data is outside of dir, where an unprivileged account can access it.
     if (server) await rm(server.dataDir, { recursive: true, force: true })
     await rm(dir, { recursive: true, force: true })
   })

@@ -33,7 +33,7 @@ export async function startRedis(appendfsync) {
     await rm(dir, { recursive: true, force: true })
   })
   const client = new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50, lazyConnect: true })
-  // Refused connections while it starts; the deadline below reports what stays wrong.
+  // Connections are refused during the start. The deadline below reports a lasting failure.
   client.on('error', () => undefined)
   await Promise.race([
     client
@@ -50,13 +50,13 @@ export async function startRedis(appendfsync) {
 
 /** @typedef {Awaited<ReturnType<typeof startRedis>>} RedisServer */
 
-/** The version of redis-server; installs it first where that is possible. */
+/** The version of redis-server. Installs a missing server if possible. */
 export function requireRedis() {
   const found = version()
   if (found) return found
   if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
     process.stderr.write('redis-server is missing: installing it with apt-get\n')
-    // RUNLEVEL=1 keeps the package from starting a server of its own.
+    // RUNLEVEL=1 prevents the package from starting its server.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
     const install = ['install', '-y', '--no-install-recommends', 'redis-server']
     if (spawnSync('apt-get', install, { env }).status !== 0) {

@@ -1,16 +1,16 @@
 // @ts-check
 import { createHmac } from 'node:crypto'
 
-/** Shared by the load generator and every contender. */
+/** The secret that the load generator and every contender share. */
 export const secret = 'whsec_bench0123456789abcdefghijklmnop'
 export const path = '/in/stripe'
 
 const ID_DIGITS = 24
 const NO_ID = '0'.repeat(ID_DIGITS)
 const NO_SIGNATURE = '0'.repeat(64)
-/** Repeats are drawn from this many events before: providers repeat what is recent. */
+/** Repeats are drawn from this many recent events, because providers repeat recent events. */
 const REMEMBERED = 4096
-/** What is built in advance at most; a run that needs more builds the rest as it goes. */
+/** The limit on requests that are built in advance. A longer run builds the rest while it runs. */
 const STOCK_BYTES = 256 * 1024 * 1024
 
 /**
@@ -21,11 +21,12 @@ const STOCK_BYTES = 256 * 1024 * 1024
  */
 
 /**
- * Signed requests, as bytes that are ready to be written to a socket. Each has an event id of its own, so each has a
- * signature of its own; most are built before the clock runs, so that the generator leaves the machine to the server.
+ * Signed requests, as bytes that are ready to be written to a socket. Each has its own event id, so
+ * each has its own signature. Most are built before the measurement, so that the generator leaves
+ * the machine to the server.
  */
 export class Deliveries {
-  /** Events that were handed out, repeats not counted. */
+  /** The number of events so far, without repeats. */
   unique = 0
   /** @type {Buffer[]} */
   #stock = []
@@ -44,8 +45,7 @@ export class Deliveries {
   }
 
   /**
-   * Builds and signs so many in advance.
-   *
+   * Builds and signs this many requests in advance.
    * @param {number} count
    */
   stock(count) {
@@ -53,7 +53,7 @@ export class Deliveries {
     for (let n = 0; n < Math.min(count, affordable); n += 1) this.#stock.push(this.#build())
   }
 
-  /** An event that was not sent before. */
+  /** A request with a new event. */
   fresh() {
     const delivery = this.#stock.pop() ?? this.#build()
     if (this.#duplicates > 0) this.#recent[this.unique % REMEMBERED] = delivery
@@ -61,7 +61,7 @@ export class Deliveries {
     return delivery
   }
 
-  /** A repeat as often as was asked for, otherwise fresh. */
+  /** A repeat with the requested probability, otherwise a new event. */
   next() {
     const { length } = this.#recent
     if (length > 0 && Math.random() * 100 < this.#duplicates) {
@@ -108,8 +108,7 @@ function templateOf(bodyBytes) {
 }
 
 /**
- * An `invoice.paid` of the asked size: what grows is its list of lines, as in a real one.
- *
+ * An `invoice.paid` of the requested size. Its list of lines grows, as in a real invoice.
  * @param {string} id
  * @param {number} bytes
  */

@@ -1,12 +1,12 @@
 // @ts-check
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Stripe's own default. */
+/** The default tolerance of Stripe. */
 const TOLERANCE_SECONDS = 300
 
 /**
- * What a careful person writes by hand: HMAC over the raw bytes, compared in constant time, with the tolerance.
- *
+ * A careful hand-written check: HMAC over the raw bytes, compared in constant time, with the
+ * tolerance.
  * @param {Buffer} body
  * @param {string | undefined} header `t=…,v1=…`
  * @param {string} secret

@@ -8,8 +8,7 @@ const { sampleOf } = await import('../../dist/sources/sample.js')
 const SECRET = '5ec5e7'.repeat(8)
 
 /**
- * The providers that sign with an HMAC, each with a genuine delivery of about so many bytes.
- *
+ * The providers that sign with an HMAC, each with a genuine delivery of about this many bytes.
  * @param {number} bytes
  * @param {readonly string[] | undefined} wanted
  */
@@ -50,8 +49,7 @@ export async function everyHmacProvider(bytes, wanted) {
 }
 
 /**
- * JSON takes white space at its end.
- *
+ * JSON may end with white space.
  * @param {Uint8Array | string} body
  * @param {number} bytes
  */

@@ -5,14 +5,17 @@ import { medianOf, table } from './figures.mjs'
 import { everyHmacProvider } from './providers.mjs'
 
 /*
- * What verifying costs beyond the HMAC that it cannot do without: `source.verify` of each HMAC provider against a bare
- * `createHmac().update().digest()` over the same body, with the key made ready before.
+ * The cost of verifying beyond the unavoidable HMAC: `source.verify` of each HMAC provider against
+ * a bare `createHmac().update().digest()` over the same body, with a prepared key.
  */
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '41' },
-    /** Of one block; both sides take turns, so that neither has the quieter machine. */
+    /**
+     * The number of calls in one block. Both sides alternate, so that neither gets the quieter
+     * machine.
+     */
     calls: { type: 'string', default: '1000' },
     body: { type: 'string', default: '1600' },
     providers: {
@@ -24,7 +27,7 @@ const { values } = parseArgs({
 const [rounds, calls, bytes] = [values.rounds, values.calls, values.body].map(Number)
 const wanted = values.providers === 'all' ? undefined : values.providers.split(',')
 
-/** Most that verifying may cost, in bare HMACs. */
+/** The upper limit of the cost of verifying, in bare HMACs. */
 const GOAL = 1.3
 
 const rows = []
@@ -68,8 +71,8 @@ console.log(
 )
 
 /**
- * Microseconds of processor time a call, the collector's threads among them: what else the machine does, does not count.
- *
+ * CPU time per call in microseconds, including the threads of the garbage collector. Other load of
+ * the machine does not count.
  * @param {() => unknown} call
  */
 function block(call) {

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { ApiError, adminClient, type ResponseOf } from 'hookonce/client'
 import { texts } from './texts.ts'
 
-/* The admin API, who is logged in, and whether the gateway can be reached. */
+/* The admin API, the current session, and whether the gateway can be reached. */
 
 export type Session = ResponseOf<'GET', '/session'>
 
@@ -36,7 +36,7 @@ async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Respo
     isOffline.value = true
     throw new NoAnswer(texts.errors.noAnswer, { cause: error })
   }
-  // The answer to an older request says nothing about the present.
+  // The answer to an older request does not show the present state.
   if (startedAt > failedAt) isOffline.value = false
   // The session has ended, or its token was revoked.
   if (response.status === 401 && session.peek()) session.value = null
@@ -74,13 +74,13 @@ export async function logOut(): Promise<void> {
 const ROLES = ['viewer', 'operator', 'admin']
 const rankOf = (role: string): number => ROLES.indexOf(role)
 
-/** Replay, decide, pause, resume. */
+/** May replay, decide, pause and resume. */
 export const canOperate = computed(() => rankOf(session.value?.role ?? '') >= rankOf('operator'))
-/** Make and revoke tokens. */
+/** May create and revoke tokens. */
 export const canAdminister = computed(() => session.value?.role === 'admin' && session.value.tenant === null)
-/** Read bodies, headers and payloads. */
+/** May read bodies, headers and payloads. */
 export const canReadBodies = computed(() => session.value?.bodies === true)
-/** Read data of the whole ledger: workers and status. */
+/** May read data of the whole ledger: workers and status. */
 export const seesAllTenants = computed(() => session.value?.tenant === null)
 
 export function isAborted(error: unknown): boolean {
@@ -92,8 +92,8 @@ export function explain(error: unknown): string {
   if (error instanceof ApiError) {
     // The title of a problem document contains the advice.
     const { detail, title } = error.problem
-    const says = [detail, title].filter((part) => typeof part === 'string' && part !== '')
-    return says.length > 0 ? says.join('. ') : texts.errors.status(error.status)
+    const sentences = [detail, title].filter((part) => typeof part === 'string' && part !== '')
+    return sentences.length > 0 ? sentences.join('. ') : texts.errors.status(error.status)
   }
   return error instanceof Error ? error.message : String(error)
 }

@@ -44,16 +44,16 @@ function Shell() {
   useEffect(() => {
     setTitle(title)
     isRailOpen.value = false
-    // Screen readers announce the new page. They read the first page without help. A field that got
-    // the focus since is being typed in.
+    // Moves the focus to the new page, so that screen readers announce it. They read the first page
+    // without help. If a field got the focus since, the user is typing in it.
     if (!isFirst.current && !focusedField()) main.current?.focus()
     isFirst.current = false
   }, [path])
   useKeys(
-    routes.flatMap(({ key, path: to, title: says }) =>
+    routes.flatMap(({ key, path: to, title }) =>
       key === undefined
         ? []
-        : [{ keys: `g ${key}`, says: texts.palette.go(says), run: () => navigate(href(to)) }],
+        : [{ keys: `g ${key}`, label: texts.palette.go(title), run: () => navigate(href(to)) }],
     ),
   )
 
@@ -103,7 +103,7 @@ function Shell() {
 
 type Page = ComponentType<PageProps>
 
-/** Pages whose chunk is here: they are shown at once. */
+/** Pages whose chunk is loaded. They are shown at once. */
 const loaded = new Map<Route, Page>()
 
 async function loadPage(route: Route): Promise<Page> {

@@ -1,4 +1,4 @@
-/* Numbers, durations and times as people read them. A number always has its unit. */
+/* Numbers, durations and times for people. A number always has its unit. */
 
 const whole = new Intl.NumberFormat('en')
 
@@ -6,7 +6,7 @@ export function formatCount(count: number): string {
   return whole.format(count)
 }
 
-/** 1,234 or 12.3k: for places with little room. */
+/** 1,234 or 12.3k. For narrow places. */
 export function formatShort(count: number): string {
   if (count < 10_000) return whole.format(count)
   if (count < 1_000_000) return `${(count / 1_000).toFixed(count < 100_000 ? 1 : 0)}k`
@@ -29,7 +29,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How long something took: 3.1 ms, 8.4 s, 2 min 5 s. */
+/** A duration: 3.1 ms, 8.4 s, 2 min 5 s. */
 export function formatDuration(ms: number): string {
   if (ms < 10) return `${Number(ms.toFixed(1))} ms`
   if (ms < SECOND) return `${Math.round(ms)} ms`
@@ -48,7 +48,7 @@ function inTwo(ms: number, [large, largeName]: Unit, [small, smallName]: Unit): 
   return `${Math.floor(rounded / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`
 }
 
-/** 2 s ago, 4 min ago, in 3 h. Clocks differ a little, so the next second is still now. */
+/** 2 s ago, 4 min ago, in 3 h. Clocks differ a little, so the next second still counts as now. */
 export function formatRelative(at: number, now: number): string {
   const ms = Math.abs(now - at)
   if (ms < 1_500) return 'now'
@@ -56,7 +56,7 @@ export function formatRelative(at: number, now: number): string {
   return at < now ? `${amount} ago` : `in ${amount}`
 }
 
-/** How long something lasts, in its largest unit. */
+/** A duration in its largest unit. */
 export function roughly(ms: number): string {
   if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`
   if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`

@@ -7,10 +7,10 @@ import { useEffect, useRef } from 'preact/hooks'
  */
 
 export interface KeyBinding {
-  /** Such as `j`, `Enter`, `shift+j`, `mod+k` (⌘ or Ctrl), or two keys in turn: `g e`. */
+  /** A key, such as `j`, `Enter`, `shift+j`, `mod+k` (⌘ or Ctrl), or two keys in turn: `g e`. */
   readonly keys: string
-  /** For the help. Without it, the binding is not listed. */
-  readonly says?: string
+  /** A description for the help. Without it, the binding is not listed. */
+  readonly label?: string
   readonly run: (event: KeyboardEvent) => void
 }
 
@@ -19,7 +19,7 @@ interface Taken {
 }
 
 const taken: Taken[] = []
-/** Raised when the registered keys change. */
+/** Incremented when the registered keys change. */
 const version = signal(0)
 /** The second of two keys must follow within this time. */
 const SEQUENCE_MS = 1_200
@@ -79,7 +79,7 @@ function keyOf(event: KeyboardEvent): string {
   return `${mod}${alt}${shift}${isLetter ? key.toLowerCase() : key}`
 }
 
-/** Elements that take letters. */
+/** Elements in which a user types text. */
 const FIELDS = 'input:not([type=checkbox]), textarea, select, [contenteditable]'
 
 /** The field that has the focus. */
@@ -97,7 +97,7 @@ function isTheirs(target: EventTarget | null, key: string): boolean {
 
 const isApple = /Mac|iPhone|iPad/.test(navigator.platform)
 
-/** A key as people know it. */
+/** The name of a key for people. */
 export function keyCaps(keys: string): readonly string[] {
   const isCapital = keys.includes('+')
   return keys.split(/[ +]/).map((part) => {

@@ -7,10 +7,10 @@ import { focusedField } from './keys.ts'
  */
 
 export interface Place {
-  /** From `/` on, without the mount path. */
+  /** The path from `/` on, without the mount path. */
   readonly path: string
   readonly query: URLSearchParams
-  /** Reached by the back or forward button. */
+  /** Whether the page was reached by the back or forward button. */
   readonly isReturn: boolean
 }
 
@@ -31,7 +31,7 @@ export function href(path: string, query?: Readonly<Record<string, string | unde
 }
 
 export function navigate(address: string): void {
-  // Whoever leaves a page has left its fields: the new page may take the focus.
+  // A user who leaves a page leaves its fields too, so the new page may take the focus.
   focusedField()?.blur()
   window.history.pushState(null, '', address)
   place.value = readPlace()
@@ -55,7 +55,7 @@ export function setQuery(
   place.value = readPlace()
 }
 
-/** One part of the query. Reading it in a component renders the component again when it changes. */
+/** One part of the query. A component that reads it renders again when it changes. */
 export function queryValue(name: string): string {
   return place.value.query.get(name) ?? ''
 }
@@ -72,7 +72,7 @@ export function startRouter(): void {
   })
 }
 
-/** The target of a plain click on a link of this page. All other clicks are left to the browser. */
+/** The target of a plain click on a link of this page. The browser handles all other clicks. */
 function followed(event: MouseEvent): string | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined
@@ -84,7 +84,7 @@ function followed(event: MouseEvent): string | undefined {
   return `${url.pathname}${url.search}`
 }
 
-/** The values of `:name` in a pattern; undefined: the path does not match. */
+/** The values of `:name` in a pattern. Undefined: the path does not match. */
 export function matchPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split('/')
   const given = path.split('/')

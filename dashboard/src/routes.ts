@@ -2,8 +2,8 @@ import type { ComponentType } from 'preact'
 import { texts } from './texts.ts'
 
 /*
- * Every page. A page is a lazy chunk with a default export. Its line here is all that the router,
- * the rail and the palette need.
+ * Every page. A page is a lazy chunk with a default export. The router, the rail and the palette
+ * need only its line here.
  */
 
 export interface PageProps {
@@ -18,11 +18,11 @@ export interface Route {
   readonly rail?: 'work' | 'set-up'
   /** The number beside its name in the rail. */
   readonly count?: 'failed' | 'attention'
-  /** `g` and this key lead here. */
+  /** The keys `g` and this key open the page. */
   readonly key?: string
-  /** The list fills the window, and scrolls by itself. */
+  /** Whether the list fills the window and scrolls separately. */
   readonly fills?: boolean
-  /** Marked in the rail when this page is shown. */
+  /** The entry of the rail that is marked while this page is shown. */
   readonly under?: string
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }

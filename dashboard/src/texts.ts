@@ -71,9 +71,9 @@ export const texts = {
     title: {
       off: 'Not connected to the gateway',
       connecting: 'Connecting to the stream of changes',
-      streaming: 'Changes arrive as they happen. Click to pause.',
+      streaming: 'Lists are updated at once. Click to pause.',
       polling: 'The stream is not available: lists are read every 5 seconds. Click to pause.',
-      paused: 'Lists stay as they are. Click to follow changes again.',
+      paused: 'Lists are not updated. Click to update them again.',
     },
   },
 
@@ -143,7 +143,7 @@ export const texts = {
     unattended: (subscriber: string) => `${subscriber}: no running worker serves it.`,
     paused: (name: string) => `${name} is paused.`,
     circuit: (subscriber: string, state: string) => `${subscriber}: its circuit is ${state}.`,
-    told: (jobs: number, isComplete: boolean) =>
+    notice: (jobs: number, isComplete: boolean) =>
       `${plural(jobs, 'job is', 'jobs are')} due now.${isComplete ? '' : ' There are more: press the button again.'}`,
   },
 
@@ -174,7 +174,7 @@ export const texts = {
     token: 'Token',
     verb: 'Log in',
     out: 'Log out',
-    hint: 'Make a token on the machine of the gateway:',
+    hint: 'Create a token on the machine of the gateway:',
     command: 'npx hookonce token create your-name --role operator',
   },
 
@@ -182,9 +182,9 @@ export const texts = {
     title: 'This could not be read',
     retry: 'Try again',
     status: (status: number) => `The gateway answered ${status}.`,
-    noAnswer: 'No answer from the gateway. The page tries again by itself.',
+    noAnswer: 'No answer from the gateway. The page tries again automatically.',
     offlineTitle: 'No answer from the gateway.',
-    offline: 'This data may be out of date. The page tries again by itself.',
+    offline: 'This data may be out of date. The page tries again automatically.',
     noPage: 'There is no such page',
     noPageHint: 'The address may be mistyped. The menu lists every page.',
   },
@@ -319,7 +319,7 @@ export const texts = {
     },
     bodyGone:
       'The body is past its retention, so the event can be neither replayed nor copied. Its hash stays.',
-    bodyDenied: 'Your token may not read bodies. Make one with `bodies` to see them.',
+    bodyDenied: 'Your token may not read bodies. Create a token with `bodies` to see them.',
     bodyAudit: 'Each view of a body is recorded in the audit.',
     showBody: (size: string) => `Show the body (${size})`,
     raw: 'Raw',
@@ -332,7 +332,7 @@ export const texts = {
     moreParts: (count: number) => `${plural(count, 'more entry', 'more entries')}`,
     moreText: (count: number) => `${plural(count, 'more character')}`,
     headersGone: 'The headers are past their retention.',
-    headersDenied: 'Your token may not read headers. One that was made with “bodies” may.',
+    headersDenied: 'Your token may not read headers. Create a token with “bodies” to see them.',
     signatureGood: (secret: number) => `matches secret ${secret}`,
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
@@ -568,7 +568,7 @@ export const texts = {
     lookUp: 'The called service received this key: search for the call by it.',
     modes: {
       keyed: 'The key is too old for a second call: the other service may have forgotten it.',
-      atMostOnce: 'It is never called twice by itself.',
+      atMostOnce: 'hookonce never calls it twice.',
       atLeastOnce: 'It may be called twice.',
       tx: 'It was written in one transaction.',
     } as Readonly<Record<string, string>>,
@@ -591,7 +591,7 @@ export const texts = {
         consequence: (jobs: number) =>
           `It is not called again. ${jobs === 0 ? 'Later jobs with this key get its result.' : `${plural(jobs, 'waiting job continues', 'waiting jobs continue')} with its result.`}`,
         risk: 'If it did not happen after all, it never will.',
-        told: (key: string, jobs: number) =>
+        notice: (key: string, jobs: number) =>
           `${key} is recorded as done. ${plural(jobs, 'job continues', 'jobs continue')}.`,
       },
       'confirm-not-done': {
@@ -600,7 +600,7 @@ export const texts = {
         consequence: (jobs: number) =>
           `It is called again, with a new key${jobs === 0 ? ', when a job requests it' : `: ${plural(jobs, 'waiting job continues', 'waiting jobs continue')}`}.`,
         risk: 'If it did happen after all, it happens twice: a new key is a new call for the other service.',
-        told: (key: string, jobs: number) =>
+        notice: (key: string, jobs: number) =>
           `${key} is called again with a new key. ${plural(jobs, 'job continues', 'jobs continue')}.`,
       },
       'retry-same-key': {
@@ -609,7 +609,7 @@ export const texts = {
         consequence: (jobs: number) =>
           `It is called again, with the key of the first call${jobs === 0 ? ', when a job requests it' : `: ${plural(jobs, 'waiting job continues', 'waiting jobs continue')}`}.`,
         risk: 'Safe only while the other service still honours this key. Otherwise it may happen twice.',
-        told: (key: string, jobs: number) =>
+        notice: (key: string, jobs: number) =>
           `${key} is called again with the same key. ${plural(jobs, 'job continues', 'jobs continue')}.`,
       },
       abandon: {
@@ -620,7 +620,7 @@ export const texts = {
             ? 'Nothing changes: no job waits for it.'
             : `Nothing is called. ${plural(jobs, 'waiting job fails', 'waiting jobs fail')}, and the effect stays unknown.`,
         risk: 'The effect stays in this list until you decide whether it happened. Its failed jobs can be replayed.',
-        told: (key: string, jobs: number) =>
+        notice: (key: string, jobs: number) =>
           `${plural(jobs, 'job', 'jobs')} of ${key} failed. The effect stays unknown.`,
       },
     },
@@ -698,7 +698,7 @@ export const texts = {
         : `${plural(messages, 'message waits', 'messages wait')} behind it.`,
     noReason: 'no reason was recorded',
     laneHint:
-      'Fix the publisher or its target: the lane then continues by itself. After the last attempt the first message fails, and the next one is tried.',
+      'Fix the publisher or its target: the lane then continues automatically. After the last attempt the first message fails, and the next one is tried.',
     facts: {
       topic: 'Topic',
       key: 'Key',
@@ -721,7 +721,7 @@ export const texts = {
       willHint: 'A relay publishes the first message of this lane. If it succeeds, the others follow.',
       willNot: 'Will not change',
       willNotHint: 'The order of the messages, and the attempts that were counted.',
-      told: 'The lane is due now.',
+      notice: 'The lane is due now.',
       notYet: 'A relay is already trying it, or it was published. Nothing changed.',
     },
     publishAgain: 'Publish again',
@@ -748,7 +748,7 @@ export const texts = {
       twiceHint: 'Consumers that do not check the id handle it twice.',
       nothingElse: 'Nothing else runs',
       nothingElseHint: 'No handler and no effect runs again.',
-      told: (topic: string) => `The message to ${topic} waits to be published.`,
+      notice: (topic: string) => `The message to ${topic} waits to be published.`,
       notYet: 'It is neither published nor failed yet, so nothing was changed.',
       toldAll: (count: number, isComplete: boolean) =>
         `${plural(count, 'message waits', 'messages wait')} to be published.${isComplete ? '' : ' There are more: press the button again.'}`,

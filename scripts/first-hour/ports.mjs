@@ -1,7 +1,7 @@
-// The ports that the pages name, and others for those that are in use on this machine.
+// The ports in the pages, and replacements for ports that are in use on this machine.
 import { createServer } from 'node:net'
 
-/** By the port that the pages name: the port that is used. */
+/** The used port, by the port in the pages. */
 export async function choosePorts() {
   const ports = new Map()
   for (const named of [3000, 4400, 4401, 4500])
@@ -20,7 +20,7 @@ async function listenOn(port) {
   return used
 }
 
-/** A text of a page with the ports that are used. */
+/** A text of a page, with the used ports. */
 export function withPorts(text, ports) {
   return text.replaceAll(/\b(?:3000|4400|4401|4500)\b/g, (named) => String(ports.get(Number(named))))
 }

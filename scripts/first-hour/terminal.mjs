@@ -1,4 +1,4 @@
-// Terminals: commands that end, and programs that run on.
+// Terminals: commands that end, and programs that keep running.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,7 +12,9 @@ function newcomersEnvironment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)))
 }
 
-/** Starts a line in a shell. Its processes are a group: they are stopped together. */
+/**
+ * Starts a command line in a shell. Its processes form a group, so that they are stopped together.
+ */
 export function start(line, cwd) {
   const child = spawn('bash', ['-e', '-c', line], {
     cwd,
@@ -36,7 +38,7 @@ export function start(line, cwd) {
       await gone
       return child.exitCode
     },
-    /** Ctrl-C. */
+    /** Stops the program as Ctrl-C does. */
     async stop() {
       if (!program.isGone) process.kill(-child.pid, 'SIGINT')
       await gone
@@ -44,7 +46,7 @@ export function start(line, cwd) {
   })
 }
 
-/** Waits until a program has printed what a pattern describes. */
+/** Waits until the output of a program matches a pattern. */
 export async function prints(program, pattern, limitMs = 60_000) {
   const end = performance.now() + limitMs
   while (!pattern.test(program.printed)) {

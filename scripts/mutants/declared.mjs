@@ -1,7 +1,7 @@
 /**
- * Guards that no test can miss, each with the reason: without the guard, the statement still does
- * the same. An entry that matches no mutant is an error, so that this list does not outlive the
- * code.
+ * Guards whose removal no test can detect, each with the reason: without the guard, the statement
+ * still does the same. An entry that matches no mutant is an error, so that this list does not
+ * outlive the code.
  */
 export const EQUIVALENT = [
   {
@@ -32,25 +32,25 @@ export const EQUIVALENT = [
     file: 'src/ledger/stats/failure-counts.ts',
     removed: "when j.state = 'failed'",
     within: 'coalesce(j.finished_at, j.born_at) as at',
-    reason: 'spares the texts of other jobs; only failed ones are grouped by theirs',
+    reason: 'skips the texts of other jobs; only failed jobs are grouped by their text',
   },
   {
     file: 'src/ledger/stats/failure-counts.ts',
     removed: "where c.state = 'failed'",
     within: 'delete from ledger.failure_hour h',
-    reason: 'names what is counted; other jobs have no fingerprint, and equal none',
+    reason: 'restricts the count to failed jobs; other jobs have no fingerprint, so they equal no failure',
   },
   {
     file: 'src/ledger/read/failures.ts',
     removed: "where c.state = 'failed'",
     within: 'sum(c.change) as jobs, min(c.at) as first_at',
-    reason: 'names what is counted; other notes have no fingerprint, and nothing joins them',
+    reason: 'restricts the count to failed jobs; other notes have no fingerprint, so no join finds them',
   },
   {
     file: 'src/ledger/read/failures.ts',
     removed: "where c.state = 'failed'",
     within: "date_trunc('hour', c.at, 'UTC'), c.change",
-    reason: 'names what is counted; other notes have no fingerprint, and nothing joins them',
+    reason: 'restricts the count to failed jobs; other notes have no fingerprint, so no join finds them',
   },
   {
     file: 'src/ledger/read/workers.ts',
@@ -62,6 +62,6 @@ export const EQUIVALENT = [
     file: 'src/ledger/read/outbox.ts',
     removed: "and m.state = 'waiting'",
     within: 'min(w.seq) as seq',
-    reason: 'spares finished messages the lookup; none of them has the place of one that waits',
+    reason: 'skips the lookup of finished messages; none of them has the place of a waiting message',
   },
 ]

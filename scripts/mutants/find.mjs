@@ -1,12 +1,11 @@
-// Finds what can be removed from the SQL of the ledger: fences, row locks, conditions on a state,
-// durability.
+// Finds the guards in the SQL of the ledger: fences, row locks, conditions on a state, durability.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 /*
  * Each rule matches one guard in a piece of SQL and returns the text without it. A comparison with
  * a parameter keeps the parameter: PostgreSQL rejects a statement that does not use all of them,
- * which would kill the mutant by itself.
+ * and every test would then kill the mutant.
  */
 const RULES = [
   {
@@ -36,7 +35,7 @@ const RULES = [
     without: () => 'set ',
   },
   {
-    // A commit with `off` is fast, not safe: removing it costs only time.
+    // A commit with `off` is fast, not safe: its removal costs only time.
     name: 'durability',
     pattern: /\bsynchronous_commit\b(?!', 'off')/g,
     without: () => 'hookonce.mutant',
@@ -62,8 +61,8 @@ export function findMutants(root, folder) {
 }
 
 /**
- * Durability is inserted into a statement from model/durable.ts: the mutant leaves it out of this
- * one.
+ * Durability is inserted into a statement from sql/durable.ts. The mutant omits it in this
+ * statement.
  */
 function undurable({ file, text }) {
   const durable = /(?<=([^`}]*))\$\{((?:WITH_)?DURABLE(?:_SESSION)?)\}([^`$]*)/g
@@ -105,7 +104,7 @@ function mutantsOf({ file, text, piece }) {
         removed: match[0].trim(),
         piece: piece.text,
         nth: occurrences(text.slice(0, piece.start), piece.text),
-        // The part of the statement by which a test run is recognised.
+        // The part of the statement by which the trace of a test run is searched.
         sent: piece.text,
         mutated,
       }
@@ -113,12 +112,14 @@ function mutantsOf({ file, text, piece }) {
   )
 }
 
-/** Of the literal parts around an inserted expression, the longer one is in fewer statements. */
+/**
+ * Of the literal parts around an inserted expression, the longer one occurs in fewer statements.
+ */
 function longer(before, after) {
   return before.length > after.length ? before : after
 }
 
-/** How often a piece occurs in a text. The built file contains it as often. */
+/** How often a piece occurs in a text. The built file contains it equally often. */
 function occurrences(text, piece) {
   return text.split(piece).length - 1
 }
@@ -133,8 +134,8 @@ function sourceFiles(folder) {
 const SQL = /\b(select|insert|update|delete|where|from|set_config|set local|returning|case)\b/
 
 /**
- * The literal parts of template and quoted strings that read as SQL; an inserted expression ends a
- * part.
+ * The literal parts of template and quoted strings that look like SQL. An inserted expression ends
+ * a part.
  */
 function sqlPieces(text) {
   const pieces = []

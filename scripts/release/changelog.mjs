@@ -4,7 +4,7 @@
 const UNRELEASED = 'Unreleased'
 
 /**
- * The text below the heading of a version, or of `Unreleased`; undefined if there is no such
+ * The text below the heading of a version, or of `Unreleased`. Undefined if there is no such
  * section.
  */
 export function sectionOf(changelog, version = UNRELEASED) {

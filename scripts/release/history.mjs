@@ -1,4 +1,4 @@
-// What git knows about earlier releases.
+// Reads earlier releases from git.
 import { execFileSync } from 'node:child_process'
 
 const FOLDER = 'src/ledger/migrations'
@@ -7,7 +7,7 @@ export function git(root, ...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 }
 
-/** The newest release tag before `tag`, such as `v0.1.0`; undefined before the first release. */
+/** The newest release tag before `tag`, such as `v0.1.0`. Undefined before the first release. */
 export function previousTag(root, tag) {
   const tags = git(root, 'tag', '--list', 'v*', '--merged', 'HEAD', '--sort=-version:refname').split('\n')
   return tags.find((name) => /^v\d+\.\d+\.\d+$/.test(name) && name !== tag)
@@ -32,13 +32,13 @@ export function migrationsSince(root, tag) {
     })
 }
 
-/** The number of a release is that of its newest migration: docs/upgrades.md. */
+/** The schema number of a release is the number of its newest migration: docs/upgrades.md. */
 export function newestMigrationOf(root, tag) {
   const files = git(root, 'ls-tree', '--name-only', tag, `${FOLDER}/`).match(/\d{4}(?=-[^/]*\.sql$)/gm)
   return Math.max(0, ...(files ?? []).map(Number))
 }
 
-/** Says for each migration whether processes of the previous release may run on. */
+/** Describes for each migration whether processes of the previous release may continue to run. */
 export function migrationNotes(root, tag) {
   const migrations = migrationsSince(root, tag)
   if (tag === undefined) return `First release: ${migrations.length} migrations make the ledger.`
@@ -46,7 +46,7 @@ export function migrationNotes(root, tag) {
   const running = newestMigrationOf(root, tag)
   const lines = migrations.map(({ name, oldest }) =>
     oldest <= running
-      ? `- \`${name}\`: processes of ${tag} may run on.`
+      ? `- \`${name}\`: processes of ${tag} may continue to run.`
       : `- \`${name}\`: **stop the processes of ${tag} first.** They do not work after it.`,
   )
   return `Migrations since ${tag} (see docs/upgrades.md):\n\n${lines.join('\n')}`

@@ -1,4 +1,4 @@
-// The software bill of materials: what an installation of hookonce contains, as CycloneDX.
+// The software bill of materials: the packages of an installation of hookonce, as CycloneDX.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,8 +6,8 @@ import { join } from 'node:path'
 
 /**
  * In this repository `npm sbom --omit=dev` of npm 11 lists no dependency at all. So npm reads a
- * lockfile without the packages for development, in a folder with the name of the package: npm 11
- * takes the folder's name for the name of the package.
+ * lockfile without the development packages, in a folder with the name of the package: npm 11 uses
+ * the folder's name as the name of the package.
  */
 export function sbomOf(root) {
   const scratch = mkdtempSync(join(tmpdir(), 'hookonce-sbom-'))

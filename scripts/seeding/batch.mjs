@@ -1,8 +1,8 @@
-// SQL that adds one batch of receipts with everything that belongs to them. Each value follows from
-// the seed and the number of the receipt, so the same seed makes the same ledger.
+// SQL that adds one batch of receipts with all their rows. Each value follows from the seed and the
+// number of the receipt, so the same seed makes the same ledger.
 import { AGE_DAYS, INCIDENTS } from './times.mjs'
 
-/** SQL of hashes as the engine makes them, so that lookups by key and by id find the rows. */
+/** SQL for the hashes of the engine, so that lookups by key and by id find the rows. */
 const prefixed = (text) => `int4send(octet_length(${text})) || convert_to(${text}, 'UTF8')`
 const uuidOf = (bytes) => `encode(substr(sha256(${bytes}), 1, 16), 'hex')::uuid`
 const counted = (...texts) =>
@@ -60,10 +60,10 @@ const inTrouble = INCIDENTS.map(
     `(x between ${from} and ${to} and s.name in (${subscribers.map((name) => `'${name}'`).join(', ')}))`,
 ).join(' or ')
 
-/** From the first attempt to this one: each pause is twice as long as the one before. */
+/** The time from the first attempt to this one: each delay is twice as long as the previous one. */
 const PAUSE = (attempt) => `15 * (power(2, ${attempt} - 1) - 1) * interval '1 second'`
 
-/* The newest receipts are still being worked on. A failed job has used up its attempts. */
+/* The newest receipts are still in progress. A failed job has used up its attempts. */
 const JOBS = `insert into seed_job
   select n, r, o, id, ${SHARD('id')}, at, type, object, name, subscriber, state, attempts, first_at, started_at,
     case when state in ('processed', 'failed')
@@ -110,7 +110,7 @@ const JOB_ROWS = `insert into hookonce.job
   from seed_job
   order by 1, 2`
 
-/* Runs that did not succeed; the last run of other jobs is in the row of the job. */
+/* Attempts that did not succeed. The last attempt of other jobs is in the row of the job. */
 const ATTEMPTS = `insert into hookonce.attempt (shard, receipt_id, subscriber, fence, number, started_at, ended_at, outcome, error, stack)
   select shard, id, subscriber, number, number,
     least(first_at + ${PAUSE('number')}, :now::timestamptz),
@@ -157,7 +157,7 @@ const MESSAGES = `insert into hookonce.outbox
   cross join lateral (select ${uuidOf(counted(`'lane'`, `'default'`, `'invoice.paid'`, 'object'))} as lane) l
   where ${hasEffects()}`
 
-/** In this order. */
+/** The statements of a batch, in this order. */
 export const BATCH = [
   'truncate seed_event, seed_job',
   EVENTS,

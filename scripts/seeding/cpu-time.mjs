@@ -2,7 +2,7 @@
 // not grow with the other work of a busy machine.
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Of the browser with all its processes, of the gateway, and of the sessions of PostgreSQL. */
+/** The parts: the browser with all its processes, the gateway, and the sessions of PostgreSQL. */
 export async function cpuMeter({ page, pool, gatewayPid }) {
   const cdp = await page.context().browser().newBrowserCDPSession()
   return async () => {
@@ -17,7 +17,7 @@ export async function cpuMeter({ page, pool, gatewayPid }) {
   }
 }
 
-/** Zero where there is no /proc, or where the process is gone. */
+/** Zero if there is no /proc, or if the process has ended. */
 function threadsOf(pid) {
   try {
     return readdirSync(`/proc/${pid}/task`).reduce((sum, id) => {

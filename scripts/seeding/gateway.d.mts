@@ -1,8 +1,8 @@
-/** Of every source, and of what is forwarded. */
+/** The secret of every source and every destination. */
 export const SIGNING_SECRET: string
 export const ADMIN_TOKEN: string
 
-/** A configuration whose sources and destinations are those of the seeded events. */
+/** A configuration with the sources and destinations of the seeded events. */
 export function seededConfig(destinationUrl?: string): object
 
 export interface SeededGateway {
@@ -11,10 +11,10 @@ export interface SeededGateway {
   stop(): Promise<void>
 }
 
-/** Starts `hookonce serve` that only receives, so that no worker touches the seeded jobs. */
+/** Starts a `hookonce serve` that only receives, so that no worker runs the seeded jobs. */
 export function serveSeeded(options: {
   readonly databaseUrl: string
-  /** Where its configuration is written. */
+  /** The folder for its configuration. */
   readonly dir: string
   readonly args?: readonly string[]
 }): Promise<SeededGateway>

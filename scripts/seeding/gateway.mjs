@@ -1,4 +1,4 @@
-// A gateway over a seeded ledger: its sources and destinations are those of the seeded events.
+// A gateway over a seeded ledger, with the sources and destinations of the seeded events.
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ export function seededConfig(destinationUrl = 'https://app.example/hooks') {
   }
 }
 
-/** Starts `hookonce serve` that only receives, so that no worker touches the seeded jobs. */
+/** Starts a `hookonce serve` that only receives, so that no worker runs the seeded jobs. */
 export async function serveSeeded({ databaseUrl, dir, args = [] }) {
   const config = join(dir, 'hookonce.json')
   writeFileSync(config, JSON.stringify(seededConfig()))
@@ -57,7 +57,7 @@ export async function serveSeeded({ databaseUrl, dir, args = [] }) {
         DATABASE_URL: databaseUrl,
         SEEDED_SECRET: SIGNING_SECRET,
         HOOKONCE_ADMIN_TOKEN: ADMIN_TOKEN,
-        // A seeded server need not be durable.
+        // The check of the server's durability is off: a seeded server need not be durable.
         HOOKONCE_DURABILITY: 'unsafe',
       },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -109,7 +109,7 @@ export const KINDS = [
   })),
 ]
 
-/** Each source with its subscribers and their types. Types of KINDS agree with these patterns. */
+/** Each source with its subscribers and their types. The types in KINDS match these patterns. */
 export const SUBSCRIBERS = [
   { source: 'stripe', name: 'billing', pattern: 'invoice.*, charge.*, customer.subscription.*, payout.*' },
   { source: 'stripe', name: 'analytics', pattern: 'invoice.paid' },
@@ -122,7 +122,10 @@ export const SUBSCRIBERS = [
 
 const frames = (...lines) => lines.map((line) => `at ${line}`).join('\n')
 
-/** Why jobs fail, by subscriber. `{id}` differs from job to job, as ids in messages do. */
+/**
+ * The errors of failed jobs, by subscriber. `{id}` differs from job to job, like ids in real
+ * messages.
+ */
 export const ERRORS = [
   {
     subscriber: 'billing',

@@ -1,9 +1,12 @@
-// SQL of the rows that a seeded ledger holds beside its events. :now is the present time.
+// SQL for the rows that a seeded ledger holds besides its events. :now is the present time.
 import { DOWNSTREAM_KEY, SCOPED_ID, SHARD } from './batch.mjs'
 
 const ago = (interval) => `:now::timestamptz - interval '${interval}'`
 
-/** Before the events: jobs refer to a worker. The leases outlive every use of such a ledger. */
+/**
+ * Runs before the events, because jobs refer to a worker. The leases outlive every use of this
+ * ledger.
+ */
 export const WORKERS = `insert into hookonce.worker (lease_until, started_at, host, pid, lease_ms, serves)
   select :now::timestamptz + interval '1 day', ${ago('3 days')} - n * interval '5 hours', 'worker-' || n, 4100 + n, 30000,
     (select array_agg(id) from hookonce.subscriber)
@@ -38,7 +41,8 @@ const ATTENTION = `with chosen as materialized (
   from told`
 
 /**
- * The newest messages wait, some because the broker refuses the first of their lane; a few failed.
+ * The newest messages wait, some because the broker refuses the first message of their lane. A few
+ * failed.
  */
 const OUTBOX = `with newest as materialized (
     select shard, id, lane, topic, seq, row_number() over (order by created_at desc) as place
@@ -111,7 +115,7 @@ const ALERTS = `insert into hookonce.alert
     ('signatures', interval '2 hours', 'shopify', '', '31 of 122 deliveries in the last 15 minutes had a wrong signature')
   ) a(rule, age, source, subscriber, says)`
 
-/* The sizes of buckets in minutes, with the hours for which they are kept. */
+/* The sizes of buckets in minutes, with the number of hours for which they are kept. */
 const BUCKETS = `(values (1::smallint, 2), (10, 48), (60, 200)) z(size, hours)`
 const BUCKET = (time) => `date_bin(z.size * interval '1 minute', ${time}, timestamptz '2000-01-01 00:00:00Z')`
 
@@ -149,7 +153,7 @@ const JOB_COUNTS = `insert into hookonce.rollup (size, at, tenant, source, subsc
     group by 1, 2, 3, 4
   ) counted`
 
-/** After the events, in this order. */
+/** The statements after the events, in this order. */
 export const ONCE = [
   ATTENTION,
   OUTBOX,

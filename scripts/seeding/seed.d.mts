@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 
 export interface SeedOptions {
-  /** How many receipts. */
+  /** The number of receipts. */
   readonly receipts: number
-  /** The same number makes the same events. */
+  /** The seed: the same number makes the same events. */
   readonly seed?: number
   /** The time of the newest event. */
   readonly now?: Date
@@ -11,5 +11,5 @@ export interface SeedOptions {
   readonly onProgress?: (receipts: number) => void
 }
 
-/** Fills an empty, migrated ledger with events as a shop would have them. Uses two connections. */
+/** Fills an empty, migrated ledger with the events of an invented shop. Uses two connections. */
 export function seedLedger(pool: Pool, options: SeedOptions): Promise<void>

@@ -1,11 +1,11 @@
-// Fills an empty, migrated ledger with events as a shop would have them.
+// Fills an empty, migrated ledger with the events of an invented shop.
 import { countFailures } from '../../dist/upkeep/count-failures.js'
 import { BATCH, SCRATCH } from './batch.mjs'
 import { ERRORS, KINDS, SUBSCRIBERS } from './kinds.mjs'
 import { ONCE, WORKERS } from './once.mjs'
 
 const PER_BATCH = 50_000
-/** The default of a migrated ledger. */
+/** The number of shards of a migrated ledger. */
 const SHARDS = 16
 /** How long the seeded sources keep keys and bodies. */
 const RETENTION_SECONDS = 90 * 24 * 60 * 60
@@ -16,7 +16,7 @@ export async function seedLedger(
 ) {
   const client = await pool.connect()
   try {
-    // A crash while seeding means seeding again, so no commit has to wait for the disk.
+    // After a crash the ledger is seeded again, so no commit has to wait for the disk.
     await client.query('set synchronous_commit = off')
     await client.query(SCRATCH)
     await addSubscribers(client)
@@ -27,12 +27,12 @@ export async function seedLedger(
       await addBatch(client, { ...given, first: from, last })
       onProgress(last + 1)
     }
-    // The same as the upkeep of a worker: a seeded ledger may have none.
+    // Adds up the counts, as the upkeep of a worker does: a seeded ledger may have no worker.
     while ((await countFailures({ pool, shards: SHARDS })).changes > 0);
     await client.query('vacuum analyze')
     for (const text of ONCE) await run(client, text, given)
   } finally {
-    // Its temporary tables and settings end with the connection.
+    // The temporary tables and settings end with the connection.
     client.release(true)
   }
 }
@@ -81,7 +81,7 @@ async function addBatch(client, values) {
   await client.query('commit')
 }
 
-/** Values are named in these statements, because each statement uses only some of them. */
+/** Values have names in these statements, because each statement uses only some of them. */
 function run(client, text, values) {
   return client.query(
     text.replaceAll(/(?<!:):(first|last|receipts|seed|now)\b/g, (_, name) =>

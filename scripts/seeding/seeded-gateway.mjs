@@ -1,5 +1,4 @@
-// A seeded ledger on an embedded PostgreSQL of its own, with a gateway over it, for one
-// measurement.
+// A seeded ledger on its own embedded PostgreSQL, with a gateway over it, for one measurement.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,8 +10,8 @@ const { startEmbedded } = await import('../../dist/ledger/embedded/embedded.js')
 const { migrate } = await import('../../dist/ledger/migrations/migrate.js')
 
 /**
- * Runs `work` with the ports of the gateway and a pool of the ledger, and removes everything after
- * it. `databaseUrl` is a ledger that was seeded before, and stays.
+ * Runs `work` with the ports of the gateway and a pool of the ledger, and removes everything
+ * afterwards. `databaseUrl` is a ledger that was seeded before; it is not removed.
  */
 export async function withSeededGateway({ receipts, seed, now, args, databaseUrl }, work) {
   if (databaseUrl !== undefined) return overLedger({ databaseUrl, args }, work)

@@ -1,4 +1,5 @@
-// When seeded events arrived: over 30 days, more of them lately, with days and nights.
+// The times at which seeded events arrived: over 30 days, increasing towards the end, with days and
+// nights.
 
 export const DAYS = 30
 
@@ -15,7 +16,7 @@ export const AGE_DAYS = (x, luck) => {
   return `greatest(0, ${age} + ${wave} + (${luck} - 0.5) * least(${age} / 2, 0.02))`
 }
 
-/** Parts of the history in which a subscriber failed often: most failures are there. */
+/** Periods in which a subscriber failed often: most failures are there. */
 export const INCIDENTS = [
   { from: 0.3, to: 0.32, subscribers: ['fulfilment'] },
   { from: 0.7, to: 0.72, subscribers: ['billing'] },

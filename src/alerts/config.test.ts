@@ -85,7 +85,7 @@ test('a file refers to its secrets, and an error about one does not quote it', (
   expect(faulty).not.toThrow('hunter2')
 })
 
-test('a source has the rules of all, but for those that it replaces', () => {
+test('a source has the general rules, except those that it replaces', () => {
   const alerts = check(
     alertsSchema,
     { rules: { lag: { seconds: 60 } }, sources: { stripe: { lag: 'off', failures: { count: 9 } } } },
@@ -97,6 +97,6 @@ test('a source has the rules of all, but for those that it replaces', () => {
     failures: { count: 9, share: 0.01, windowMinutes: 15 },
     attention: { count: 1 },
   })
-  // Names of Object.prototype are names like any other.
+  // A source may have the name of a property of Object.prototype.
   expect(rulesOf(alerts, 'constructor').lag).toEqual({ seconds: 60 })
 })

@@ -3,8 +3,8 @@ import { targetSecret, targetUrl } from '../http/target.ts'
 import { check, strict } from '../input/checked.ts'
 
 /*
- * The options of alerts: rules, and the channels that get the messages. The same schema is made
- * twice: for programs, which pass secrets, and for configuration files, which refer to them.
+ * The options of alerts: the rules, and the channels that get the messages. One function makes two
+ * schemas: programs pass secrets, and configuration files refer to secrets.
  */
 
 /** Counts per minute are kept for two hours. */
@@ -168,7 +168,7 @@ export type AlertOptions = z.input<typeof alertsSchema>
 export type CheckedAlerts = Readonly<z.output<typeof alertsSchema>>
 export type AlertChannel = CheckedAlerts['channels'][string]
 
-/** Which field of each type of channel is a secret. */
+/** The field of each type of channel that holds a secret. */
 const SECRET_FIELD = { slack: 'url', webhook: 'secret', smtp: 'server' } as const
 
 /** Replaces the references of a configuration file by the secrets. Errors do not quote them. */

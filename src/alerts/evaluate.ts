@@ -126,7 +126,7 @@ interface AnnouncingNow {
   readonly run: AlertRun
 }
 
-/** Without a channel, or above the limit of the hour, the messages stay due. */
+/** Without a channel, or above the hourly limit, the messages stay due. */
 function announcementsNow(
   alerts: readonly Alert[],
   { options: { channels, maxMessagesPerHour, repeatAfterMinutes }, run: { now, sent } }: AnnouncingNow,
@@ -142,7 +142,7 @@ interface Sending {
   readonly shards: number
 }
 
-/** One message per channel. Those of one channel are published in order. */
+/** One message per channel. The messages of one channel are published in order. */
 function messagesOf(announced: Announcements, { options, now, shards }: Sending): NewMessage[] {
   return Object.entries(options.channels).flatMap(([name, channel]) => {
     const opened = announced.opened.filter((alert) => takes(channel, alert))

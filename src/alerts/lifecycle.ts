@@ -18,7 +18,9 @@ export type Timing = Pick<CheckedAlerts, 'resolveAfterMinutes' | 'reopenWithinMi
 
 export interface Situation {
   readonly now: Date
-  /** Open alerts, those that may be opened again, and those whose end was not announced. */
+  /**
+   * Open alerts, resolved alerts that may be opened again, and alerts whose end was not announced.
+   */
   readonly current: readonly Alert[]
   readonly findings: readonly Finding[]
   readonly newId: () => string
@@ -30,15 +32,15 @@ export interface Transition {
 }
 
 export interface Changes {
-  /** Every alert that is open or changed, in its present state. */
+  /** Every alert that is open or changed, in its new state. */
   readonly alerts: readonly Alert[]
   readonly transitions: readonly Transition[]
 }
 
-/** Opens, updates and resolves. */
+/** Opens, updates and resolves alerts. */
 export function changes({ now, current, findings, newId }: Situation, timing: Timing): Changes {
   const bySubject = new Map<string, Alert>()
-  // Open alerts come before resolved ones.
+  // Sorts open alerts last, so that an open alert replaces a resolved one with the same subject.
   for (const alert of current.toSorted(
     (a, b) => Number(b.resolvedAt !== null) - Number(a.resolvedAt !== null),
   ))
@@ -86,7 +88,7 @@ function opened(finding: Finding, now: Date, id: string): Alert {
   }
 }
 
-/** If its end was not announced yet, it still counts as announced. */
+/** An alert whose end was not announced yet still counts as announced. */
 function lasting(alert: Alert, { says }: Finding, now: Date): Alert {
   const times = alert.resolvedAt === null ? alert.times : alert.times + 1
   return { ...alert, times, says, lastSeenAt: now, clearSince: null, resolvedAt: null }
@@ -105,7 +107,7 @@ function mayReopen(resolvedAt: Date, now: Date, { reopenWithinMinutes }: Timing)
 export interface Announcements {
   readonly opened: readonly Alert[]
   readonly resolved: readonly Alert[]
-  /** All alerts, with their present announcements. */
+  /** All alerts. `announced` and `notifiedAt` are up to date. */
   readonly alerts: readonly Alert[]
 }
 

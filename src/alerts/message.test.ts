@@ -20,25 +20,25 @@ const alert: Alert = {
   acknowledgedWhy: null,
   times: 1,
   announced: false,
-  says: '3 of 9 finished jobs were given up in the last 15 minutes',
+  says: '3 of 9 finished jobs failed for good in the last 15 minutes',
 }
 const resolved: Alert = { ...alert, resolvedAt: new Date('2026-11-17T15:59:00Z'), times: 2, tenant: 'acme' }
 const now = new Date('2026-11-17T16:00:00Z')
 
-test('a message says what, since when, how bad, and what to do next', () => {
+test('a message has the condition, its start, its severity and the next command', () => {
   const message = alertMessage({ name: 'production', now, opened: [alert], resolved: [] })
   expect(headline(message)).toBe('[production] open: failures, stripe → app')
   expect(bodyText(message)).toBe(
     [
       'OPEN  failures, stripe → app',
-      '  3 of 9 finished jobs were given up in the last 15 minutes',
+      '  3 of 9 finished jobs failed for good in the last 15 minutes',
       '  since 2026-11-17 15:36 UTC (0a1b2c3d)',
       '  next: hookonce failures --source stripe --subscriber app',
     ].join('\n'),
   )
 })
 
-test('a message about an end says how long it lasted, and how often it came', () => {
+test('a message about a resolved alert has its duration and how often it opened', () => {
   const message = alertMessage({ name: 'production', now, opened: [], resolved: [resolved] })
   expect(headline(message)).toBe('[production] resolved: failures, acme/stripe → app')
   expect(bodyText(message)).toContain(
@@ -47,7 +47,7 @@ test('a message about an end says how long it lasted, and how often it came', ()
   expect(bodyText(message)).not.toContain('next:')
 })
 
-test('a message lists ten of many, and survives the outbox', () => {
+test('a message lists ten of many alerts, and survives the outbox', () => {
   const opened = Array.from({ length: 12 }, () => alert)
   const message = alertMessage({ name: 'p', now, opened, resolved: [resolved] })
   expect(alertMessageSchema.parse(JSON.parse(JSON.stringify(message)))).toEqual(message)
@@ -55,12 +55,12 @@ test('a message lists ten of many, and survives the outbox', () => {
   expect(bodyText(message)).toMatch(/and 2 more: hookonce alerts --all$/)
 })
 
-test('the next command can be pasted, whatever the subscriber is called', () => {
+test('the next command can be pasted, with any subscriber name', () => {
   const quoted = { rule: 'failures', source: 'stripe', subscriber: `it's; rm -rf $HOME` }
   expect(nextCommand(quoted)).toBe(`hookonce failures --source stripe --subscriber 'it'\\''s; rm -rf $HOME'`)
 })
 
-test('lengths of time and shares are rounded for a reader', () => {
+test('durations and shares are rounded for a reader', () => {
   expect([90, 119, 120, 7_199, 7_200, 200_000].map(span)).toEqual([
     '90 seconds',
     '119 seconds',

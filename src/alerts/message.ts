@@ -4,8 +4,8 @@ import { type RuleName, ruleNames } from './config.ts'
 
 /*
  * The payload of a message to a channel: one message for all alerts that were opened or resolved at
- * the same time. It holds names and numbers, never a body or a secret. The payload is in the
- * outbox, so a newer process may read what an older one wrote.
+ * the same time. It holds names and numbers, never a body or a secret. The outbox stores the
+ * payload, so a newer version of hookonce must be able to read it.
  */
 
 const noteSchema = z.object({
@@ -14,31 +14,31 @@ const noteSchema = z.object({
   tenant: z.string(),
   source: z.string(),
   subscriber: z.string().optional(),
-  /** How bad it is. */
+  /** The severity of the alert. */
   says: z.string(),
-  /** The command that shows more. */
+  /** The command that shows details. */
   next: z.string(),
   openedAt: z.string(),
   resolvedAt: z.string().optional(),
-  /** How often it was opened. */
+  /** How often the alert was opened. */
   times: z.number(),
 })
 
 export const alertMessageSchema = z.object({
   type: z.enum(['alerts', 'test']),
-  /** Which deployment it is. */
+  /** The name of the deployment. */
   name: z.string(),
   at: z.string(),
   opened: z.array(noteSchema),
   resolved: z.array(noteSchema),
-  /** How many more alerts were opened or resolved, but are not listed. */
+  /** The number of alerts that were opened or resolved but are not listed. */
   more: z.number(),
 })
 
 export type AlertMessage = Readonly<z.output<typeof alertMessageSchema>>
 export type AlertNote = Readonly<z.output<typeof noteSchema>>
 
-/** A chat message with more is hard to read. `hookonce alerts` lists all. */
+/** A chat message with more alerts is hard to read. `hookonce alerts` lists all. */
 const MAX_NOTES = 10
 
 export interface NewAlertMessage {
@@ -81,7 +81,7 @@ function noteOf(alert: Alert): AlertNote {
   }
 }
 
-/** The command that shows more about an alert. */
+/** The command that shows details of an alert. */
 export function nextCommand({
   rule,
   source,

@@ -18,15 +18,15 @@ export interface OpenCircuit extends JobPlace {
 
 /** The input of the rules, read in one transaction. */
 export interface Readings {
-  /** For the window of every rule. */
+  /** The counts in the window of every rule. */
   readonly counts: readonly WindowCounts[]
   readonly oldestDue: readonly OldestDue[]
   readonly attention: readonly InAttention[]
   readonly circuits: readonly OpenCircuit[]
-  /** For the sources in `duplicateCandidates`. */
+  /** The usual share of duplicates of the sources in `duplicateCandidates`. */
   readonly usualDuplicates: readonly UsualDuplicates[]
   readonly lastHeard: readonly LastHeard[]
-  /** For the sources in `silenceCandidates`. */
+  /** The usual gaps between deliveries of the sources in `silenceCandidates`. */
   readonly usualGaps: readonly UsualGaps[]
 }
 
@@ -109,7 +109,7 @@ function countFindings(alerts: CheckedAlerts, counts: WindowCounts): Finding[] {
 
   const finished = processed + failed
   if (holds(failures, failed, finished))
-    found.push(['failures', `${failed} of ${finished} finished jobs were given up ${within}`])
+    found.push(['failures', `${failed} of ${finished} finished jobs failed for good ${within}`])
   const attempts = processed + retrying + failed
   if (holds(retries, retrying, attempts))
     found.push(['retries', `${retrying} of ${attempts} attempts failed ${within}, and will be retried`])

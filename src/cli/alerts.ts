@@ -39,7 +39,7 @@ export const alerts: Command = {
     if (verb === 'test' && id === undefined) return test(values)
     if (verb !== 'acknowledge' || id === undefined)
       throw usageError({ usage }, 'give "acknowledge" and one alert id, or "test"')
-    if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+    if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const { tenant, why, mute } = values
     const by = actorOf(values.by)
     const muteMs = mute === undefined ? undefined : parseDuration({ usage }, mute)

@@ -56,7 +56,7 @@ export const attention: Command = {
         `give list, or one of ${attentionVerbs.join(', ')}${didYouMean(word, ['list', ...attentionVerbs])}`,
       )
     if (!key) throw usageError({ usage }, 'give the key of the effect')
-    if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+    if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const { tenant = 'default', why } = values
     const by = actorOf(values.by)
     const decision = { tenant, key, verb, by, why, result: resultOf(verb, values.result) }

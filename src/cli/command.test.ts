@@ -13,25 +13,25 @@ test.each([
 })
 
 test.each(['', '2', 'h', '-1h', '1.5h', '2 h', '2w'])(
-  'the duration "%s" is refused with what is allowed',
+  'the duration "%s" is refused with the allowed forms',
   (text) => {
     expect(() => parseDuration(command, text)).toThrow('90s, 15m, 2h or 7d')
   },
 )
 
 test.each(['', '-1', '65536', '80.5', 'http'])('the port "%s" is refused with the usage', (text) => {
-  // An empty text is the number 0 to JavaScript, and any free port to us: that must be asked for.
+  // Number('') is 0, and port 0 means any free port. Any free port must be requested explicitly.
   expect(() => parsePort(command, text)).toThrow('hookonce test [--limit N]')
 })
 
-test('an option that nobody knows is refused with the usage', () => {
+test('an unknown option is refused with the usage', () => {
   expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow('unknown option --colour')
   expect(() => parse(command, ['--colour'], { limit: { type: 'string' } })).toThrow(
     'hookonce test [--limit N]',
   )
 })
 
-test('as many words are taken as a command has a use for, and none unless it says so', () => {
+test('a command accepts as many arguments as it declares, and none by default', () => {
   const limit = { limit: { type: 'string' } } as const
   expect(parse({ ...command, words: 1 }, ['a', '--limit', '3'], limit)).toMatchObject({
     values: { limit: '3' },
@@ -41,7 +41,7 @@ test('as many words are taken as a command has a use for, and none unless it say
   expect(() => parse(command, ['a', '--limit', '3'], limit)).toThrow('unexpected argument "a"')
 })
 
-test('an option that is nearly right is named', () => {
+test('a misspelt option gets a suggestion', () => {
   const limit = { limit: { type: 'string' } } as const
   expect(() => parse(command, ['--limt', '3'], limit)).toThrow(
     'unknown option --limt (did you mean "--limit"?)',

@@ -27,7 +27,7 @@ interface Syntax extends Pick<Command, 'usage'> {
   readonly words?: number
 }
 
-/** Parses the arguments of a command. Unknown options and surplus arguments are usage errors. */
+/** Parses the arguments of a command. Unknown options and unexpected arguments are usage errors. */
 export function parse<const Options extends ArgOptions>(
   { words = 0, ...command }: Syntax,
   args: readonly string[],
@@ -47,7 +47,7 @@ function parsedArgs<const Options extends ArgOptions>(
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
   } catch (error) {
-    // Node adds advice on positional arguments, which rarely applies.
+    // Removes Node's advice on positional arguments, which rarely applies.
     const message = error instanceof Error ? error.message : String(error)
     const [, unknown] = /^Unknown option '([^']*)'/.exec(message) ?? []
     if (unknown === undefined) throw usageError(command, message)

@@ -76,7 +76,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'replay',
-    summary: 'process one event again, or all that failed',
+    summary: 'process one event again, or all failed jobs',
     load: async () => (await import('./replay.ts')).replay,
   },
   {
@@ -131,12 +131,12 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'list the decisions of operators, and why',
+    summary: 'list the decisions of operators, with their reasons',
     load: async () => (await import('./audit.ts')).audit,
   },
   {
     name: 'token',
-    summary: 'make, list and revoke tokens of the admin API',
+    summary: 'create, list and revoke tokens of the admin API',
     load: async () => (await import('./token.ts')).token,
   },
   {
@@ -167,7 +167,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'mcp',
-    summary: 'let an agent ask a gateway what happened, over MCP',
+    summary: 'serve the events of a gateway to an agent, over MCP',
     load: async () => (await import('./mcp.ts')).mcp,
   },
   {

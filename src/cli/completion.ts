@@ -59,7 +59,7 @@ export async function allSyntax(commands: readonly ListedCommand[]): Promise<Com
   )
 }
 
-/** Short, because a person waits for the completion. */
+/** A short limit, because a person waits for the completion. */
 const WITHIN_MS = 1_000
 
 async function printSources(dir: string): Promise<void> {
@@ -76,7 +76,7 @@ function finish(names: ReadonlySet<string>): void {
   process.stdout.write(text === '' ? '' : `${text}\n`, () => process.exit(0))
 }
 
-/** Only files that can be read without running code. */
+/** The sources of the configuration file, if the file can be read without running code. */
 async function sourcesOfFile(): Promise<string[]> {
   try {
     const file = findConfigFile()
@@ -96,7 +96,7 @@ async function sourcesOfLedger(dir: string): Promise<string[]> {
   try {
     return await withLedger(dir, sourceNames)
   } catch {
-    // The same, because no other command is requested.
+    // `status` and `doctor` report an unreachable database. A completion stays silent.
     return []
   }
 }

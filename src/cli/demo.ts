@@ -1,2 +1,2 @@
-/** The source that `dev` opens for a first try: nothing has to be registered with a provider. */
+/** The source that `dev` opens for a first try, without registration at a provider. */
 export const DEMO = 'demo'

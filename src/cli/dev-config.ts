@@ -10,7 +10,7 @@ import { localSecret } from './local-secret.ts'
 
 /* Makes the configuration of `hookonce dev`: the file, and the additions of `dev`. */
 
-/** Without a configuration file. */
+/** Used without a configuration file. */
 export const EMPTY: GatewayConfig = {
   sources: {},
   sourceLimits: {},
@@ -20,15 +20,15 @@ export const EMPTY: GatewayConfig = {
 }
 
 /**
- * The subscriber of `dev`, with --forward-to and without it: under two names, a replay would run
- * the jobs of both.
+ * The subscriber of `dev` has the same name with and without --forward-to. With two names, a replay
+ * would run the jobs of both.
  */
 export const SUBSCRIBER = 'dev'
 /** The file with the secret of --forward-to. */
 export const FORWARD_SECRET = 'forward-secret'
 
 interface DevInput {
-  /** From the configuration file. */
+  /** The configuration file, parsed and checked. */
   readonly configured: GatewayConfig
   readonly demo: SigningSource
   readonly found: EnvironmentSources
@@ -50,14 +50,14 @@ export function devConfig({ configured, demo, found, forwardTo, dir }: DevInput)
             url: forwardTo,
             types: '*',
             secret: localSecret(dir, FORWARD_SECRET),
-            // The person at the terminal has named this host.
+            // The developer chose this host on the command line, so it may be private.
             allowPrivate: [new URL(forwardTo).hostname.replace(/^\[(.*)\]$/, '$1')],
           },
         ]
   const forwarded = forward.flatMap(({ name }) =>
     names.map((source) => ({ source, destination: name, types: ['*'] })),
   )
-  // Destinations of the file that want all events also get those of the other sources.
+  // A destination of the file that gets all events also gets the events of the added sources.
   const { routes } = routesOf({ ...configured.routing, sources: names })
   return {
     ...configured,
@@ -67,7 +67,7 @@ export function devConfig({ configured, demo, found, forwardTo, dir }: DevInput)
   }
 }
 
-/** In development, the app runs on the same machine. */
+/** Allows loopback addresses: in development, the app runs on the same machine. */
 function withLoopback(destination: Destination): Destination {
   return { ...destination, allowPrivate: [...(destination.allowPrivate ?? []), '127.0.0.0/8', '::1'] }
 }

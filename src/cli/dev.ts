@@ -61,7 +61,7 @@ export const dev: Command = {
     const port = deliveryPort(configured)
     const admin = adminPlace(configured, process.env)
     const demo = makeDemoSource(dir)
-    // For providers that sign their URL. With --port 0 the port is not known yet.
+    // The URL for providers that sign it. With --port 0 the port is not known yet.
     const found = await environmentSources(process.env, (provider) =>
       port === 0 ? undefined : `http://127.0.0.1:${port}/in/${provider}`,
     )
@@ -98,7 +98,8 @@ export const dev: Command = {
       await closeListeners(listeners)
       throw error
     })
-    // Before reporting that it is ready: a process that waits for the report may stop it at once.
+    // Installs the signal handlers before it prints the ready line: a parent process may stop this
+    // one as soon as it reads the line.
     const stopped = runUntilSignal(serving, listeners, drainMs)
     const watching =
       file === undefined
@@ -215,13 +216,13 @@ async function greet(greeting: Greeting): Promise<void> {
   )
 }
 
-/** As HOOKONCE_LEDGERS: a number if that says it all, else JSON. */
+/** The value of HOOKONCE_LEDGERS for these ledgers: a number if that is enough, else JSON. */
 function variableOf({ count, ...more }: LedgersOptions): string {
   const isNumber = Object.values(more).every((value) => Object.keys(value ?? {}).length === 0)
   return isNumber ? String(count) : `'${JSON.stringify({ count, ...more })}'`
 }
 
-/** Where to find the secret of a destination. The secret itself is not printed. */
+/** The place of a destination's secret. The secret itself is not printed. */
 function secretOf(destination: string, dir: string): string {
   return destination === SUBSCRIBER ? `the secret in ${join(dir, FORWARD_SECRET)}` : 'its secret'
 }
@@ -233,7 +234,7 @@ function terminalLogger(): Logger {
     const about = [fields.source, fields.event_type, fields.event_key, fields.job, fields.code].filter(
       (part) => part !== undefined,
     )
-    // Several faults of a file are several lines.
+    // Joins the lines of an error that lists several faults of a file.
     const detail = [fields.detail, fields.error]
       .filter((part) => part !== undefined)
       .map((part) => String(part).replace(/\n\s*/g, '; '))

@@ -83,7 +83,7 @@ interface DatabaseValues {
   readonly encryption: ReturnType<typeof encryptionKeys>
 }
 
-/** The findings of every ledger. Those of several ledgers name their ledger. */
+/** The findings of every ledger. With several ledgers, each finding names its ledger. */
 async function databasesFindings(
   database: string,
   ledgers: LedgersOptions | undefined,

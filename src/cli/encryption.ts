@@ -104,7 +104,7 @@ function reasonOf({ why, by }: Pick<Values, 'why' | 'by'>): {
   readonly by: string
   readonly why: string
 } {
-  if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+  if (!why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
   return { by: actorOf(by), why }
 }
 

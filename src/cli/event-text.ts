@@ -97,7 +97,7 @@ function jobCells(job: ChainJob, asOf: Date): string[] {
   ]
 }
 
-/** What happens next with a job, and when. */
+/** The next action on a job, and its time. */
 function nextText(job: ChainJob, asOf: Date): string {
   switch (job.state) {
     case 'processing':
@@ -139,7 +139,7 @@ function attemptCells(attempt: AttemptRow, asOf: Date): string[] {
   const { subscriber, number, startedAt, outcome, error } = attempt
   const isHandedBack = outcome === 'returned' && attempt.endedAt === null
   return [
-    // The next run gets the same number.
+    // Not an attempt number: the next run gets the same number.
     isHandedBack ? '-' : String(number),
     safe(subscriber),
     clock(startedAt),
@@ -155,7 +155,9 @@ function stackLines({ number, subscriber, error, stack }: AttemptRow): string[] 
   return ['', safe(`attempt ${number} of ${subscriber}: ${error}`), ...lines.map((line) => `  ${line}`)]
 }
 
-/** The time when a worker died is unknown; this is when it was noticed. */
+/**
+ * When a worker dies, the end of its attempt is unknown. `endedAt` is then the time of the rescue.
+ */
 function tookText({ startedAt, endedAt, outcome }: AttemptRow, asOf: Date): string {
   if (outcome === 'processing') return `${durationText(since(startedAt, asOf))} so far`
   if (!endedAt) return '-'

@@ -1,7 +1,7 @@
 /** A command to type, and its effect. */
 export type Example = readonly [line: string, meaning: string]
 
-/** For the help text of each command. */
+/** Examples for the help text of each command. */
 export const examples: Readonly<Record<string, readonly Example[]>> = {
   dev: [
     ['hookonce dev', 'starts with an embedded PostgreSQL and prints a command to try'],
@@ -24,7 +24,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce doctor', 'checks this machine, the configuration and the database'],
     ['hookonce doctor --pooler --json', 'prints every check as JSON, for a database behind PgBouncer'],
   ],
-  status: [['hookonce status', 'shows on one screen whether everything runs']],
+  status: [['hookonce status', 'shows the state of the ledger on one screen']],
   stats: [['hookonce stats --since 1h --source stripe', 'counts the last hour of one source']],
   alerts: [
     ['hookonce alerts', 'lists open alerts'],
@@ -59,7 +59,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   ],
   attention: [
     ['hookonce attention list', 'lists effects whose outcome is unknown'],
-    ['hookonce attention confirm-done charge:42 --why "seen in the dashboard"', 'lets its jobs go on'],
+    ['hookonce attention confirm-done charge:42 --why "seen in the dashboard"', 'the waiting jobs continue'],
   ],
   outbox: [
     ['hookonce outbox --state failed', 'lists messages that failed for good'],
@@ -110,7 +110,7 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
     ['hookonce listen --from http://127.0.0.1:4401 --to 3000', 'sends the events of hookonce dev to an app'],
   ],
   mcp: [
-    ['hookonce mcp', 'asks the gateway of hookonce dev; an agent starts it'],
+    ['hookonce mcp', 'reads from the gateway of hookonce dev; an agent starts it'],
     [
       'hookonce mcp --from https://gateway.example.com --token env:HOOKONCE_TOKEN --allow-changes',
       'may also replay, decide, pause and resume',

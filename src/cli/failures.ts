@@ -35,7 +35,7 @@ export const failures: Command = {
   },
 }
 
-/** Why the list is incomplete. */
+/** The reason why the list is incomplete. */
 function missingFrom({ type, since, until }: FailureFilter): string {
   if (type === undefined && since === undefined && until === undefined)
     return 'there are more groups: narrow them with --source and --subscriber'

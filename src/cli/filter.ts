@@ -4,7 +4,7 @@ import { requireKnown, requireTenant } from '../operate/sources.ts'
 import { type Command, parseTime, usageError } from './command.ts'
 import type { Ledgers } from './open-ledger.ts'
 
-/** Options by which `events` and `failures` choose what they list. */
+/** Options that filter the lists of `events` and `failures`. */
 export const filterOptions = {
   tenant: { type: 'string' },
   source: { type: 'string' },
@@ -51,7 +51,7 @@ export function parseSource(
   return { tenant: named, source: sourceNameOf(source) }
 }
 
-/** Rejects names that the ledger does not know. */
+/** Rejects names that do not exist in the ledger. */
 export async function requireNames(
   ledger: Ledgers,
   filter: Pick<EventFilter, 'tenant' | 'source' | 'subscriber'>,

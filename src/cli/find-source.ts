@@ -10,7 +10,7 @@ import { type Command, usageError } from './command.ts'
 import { DEMO } from './demo.ts'
 import { findDemoSource } from './demo-source.ts'
 
-/** Options by which a command finds one source. */
+/** Options that select one source. */
 export const sourceOptions = {
   config: { type: 'string' },
   secret: { type: 'string' },
@@ -23,13 +23,13 @@ interface SourceValues {
   readonly config?: string | undefined
   readonly secret?: string | undefined
   readonly setting: readonly string[]
-  /** Where `dev` keeps the secret of its demo source. */
+  /** The folder where `dev` keeps the secret of its demo source. */
   readonly dir: string
 }
 
 export interface FoundSource {
   readonly source: SigningSource
-  /** All configured sources, including this one. */
+  /** All configured sources, including the found one. */
   readonly all: readonly NamedSource[]
 }
 
@@ -67,7 +67,7 @@ export async function findSource(
   const held = environmentOptions(description, process.env)
   const url = values.registeredUrl ?? held.url
   const source = await makeSource(name, {
-    // A provider without a shared secret needs none; any other provider is refused without one.
+    // The factory refuses a missing secret, unless the provider has no shared secret.
     secret: values.secret ? resolveSecret(values.secret, '--secret', process.env) : held.secret,
     ...(url === undefined ? {} : { url }),
     settings: { ...held.settings, ...settingsOf(command, values.setting) },

@@ -2,7 +2,7 @@ import { readSecret } from '../gateway/config/secrets.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Command, usageError } from './command.ts'
 
-/* The options of the commands that talk to a gateway over its admin API: `listen` and `mcp`. */
+/* The options of the commands that call the admin API of a gateway: `listen` and `mcp`. */
 
 /** The admin listener that `--from` names, without a slash at the end. */
 export function gatewayAt(command: Pick<Command, 'usage'>, text: string): string {
@@ -14,7 +14,7 @@ export function gatewayAt(command: Pick<Command, 'usage'>, text: string): string
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
 }
 
-/** It is not quoted if it may hold a password. */
+/** The URL is not quoted, because it may hold a password. */
 export function httpUrl(command: Pick<Command, 'usage'>, option: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && (url.username !== '' || url.password !== ''))
@@ -26,7 +26,7 @@ export function httpUrl(command: Pick<Command, 'usage'>, option: string, text: s
   )
 }
 
-/** Undefined: a listener on loopback may need none. */
+/** Undefined: no token was given. A listener on loopback may need none. */
 export function tokenOf(reference: string | undefined): string | undefined {
   if (reference !== undefined) return secretOf('--token', reference)
   return process.env.HOOKONCE_TOKEN || undefined
@@ -36,13 +36,15 @@ export function secretOf(option: string, reference: string): string {
   const read = readSecret(reference, process.env)
   if ('text' in read && /^[\u0021-\u007e]+$/.test(read.text)) return read.text
   const fault =
-    'text' in read ? 'it is empty, or holds spaces or other characters that no token has' : read.message
+    'text' in read
+      ? 'it is empty, or contains spaces or other characters that a token cannot have'
+      : read.message
   throw new HookonceError('CONFIG_INVALID', `${option}: ${fault}`)
 }
 
 /**
- * `fetch` with a time limit for each request, which also ends when `stop` is aborted. A timer and
- * not AbortSignal.timeout(), which a garbage collection can remove inside AbortSignal.any().
+ * `fetch` with a timeout per request, aborted when `stop` is aborted. Uses a timer, because a
+ * garbage collection can remove AbortSignal.timeout() inside AbortSignal.any().
  */
 export function fetchWithin(timeoutMs: number, stop: AbortSignal): typeof fetch {
   return (input, init) => {

@@ -27,6 +27,6 @@ export function commandHelp({ name }: Pick<CommandEntry, 'name'>, usage: string,
     ['', ''],
     given.map(([line, meaning]) => [`  ${line}`, `  ${meaning}`]),
   )
-  // Without the empty head of the table.
+  // Drops the empty header row of the table.
   return `${usage}\n\n${style.bold('Examples:')}\n${lines.slice(1)}`
 }

@@ -22,7 +22,7 @@ test('one key per line, with any line break, and without a last one', async () =
   ])
 })
 
-test('objects, with a number as a key, and names of your own', async () => {
+test('objects, with a number as a key, and custom field names', async () => {
   const text = '{"id":7,"kind":"push","at":"2026-01-31T12:00:00Z"}\n{"id":"b"}\n'
   expect(await read('jsonl', text, { key: 'id', type: 'kind', time: 'at' })).toEqual([
     { key: '7', type: 'push', occurredAt: new Date('2026-01-31T12:00:00Z') },
@@ -52,7 +52,7 @@ test.each([
   ['jsonl', '{"key":"a","occurredAt":"yesterday"}', /line 1: "yesterday" is no time/],
   ['keys', `a\n${'x'.repeat(1_025)}`, /line 2: the key is longer than 1024 bytes/],
   ['keys', 'a\0b', /line 1: the key holds a NUL/],
-] as const)('%s: a line that cannot be read is named: %j', async (format, text, message) => {
+] as const)('%s: the error names the unreadable line: %j', async (format, text, message) => {
   await expect(read(format, text)).rejects.toThrow(message)
 })
 

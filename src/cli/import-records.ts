@@ -15,9 +15,9 @@ interface RecordOptions {
   readonly fields: { readonly key: string; readonly type: string; readonly time: string }
 }
 
-/** A record may be no longer than this: a file of another kind must not fill the memory. */
+/** The longest record. Without this limit, a file of another kind could fill the memory. */
 const MAX_RECORD_CHARS = 1024 * 1024
-/** As long as the key of a delivery may be. */
+/** The longest event key of a delivery. */
 const MAX_KEY_BYTES = 1024
 
 /** Reads the keys of an input. Empty lines are skipped; a line that cannot be read is an error. */
@@ -108,7 +108,7 @@ function cellsOf(text: string, line: number): string[] {
     cells.push(found?.[1]?.replaceAll('""', '"') ?? found?.[2] ?? '')
     at = CELL.lastIndex
     if (at >= text.length) return cells
-    if (text[at] !== ',') throw fault(line, 'not a line of CSV: quotes stand around the whole cell')
+    if (text[at] !== ',') throw fault(line, 'not a line of CSV: quotes must surround the whole cell')
   }
 }
 
@@ -121,7 +121,7 @@ function jsonRecord(text: string, line: number): Readonly<Record<string, unknown
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>
   } catch {
-    // Reported below, with the line.
+    // The error below names the line.
   }
   throw fault(line, 'not a JSON object')
 }

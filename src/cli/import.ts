@@ -12,8 +12,8 @@ const usage = `hookonce import <source> [FILE] --why TEXT [--format keys|jsonl|c
                 [--tenant NAME] [--by NAME] [--dry-run] [--json] [--dir DIR]
 
 Records events that another system has processed, so that their retries are duplicates here. For the day on which you
-switch to hookonce. Each key becomes a receipt without a body and without jobs. Keys that are known stay as they are: run
-it again at any time. Reads FILE, or standard input.
+switch to hookonce. Each key becomes a receipt without a body and without jobs. Known keys do not
+change, so it can be repeated at any time. Reads FILE, or standard input.
 
   --format   keys: one event key per line. jsonl: one JSON object per line. csv: with a first line of names. The default is the
              ending of FILE (.jsonl, .ndjson, .csv), else keys
@@ -22,7 +22,7 @@ it again at any time. Reads FILE, or standard input.
   --time     the field of the time, as 2026-01-31T12:00:00Z, if there is one; default occurredAt
   --dry-run  only counts
 acme/stripe is the source stripe of tenant acme. Ctrl-C stops after the current batch. A line that cannot be read ends the command with
-its number; what comes before it is recorded.`
+its number; the lines before it are recorded.`
 
 const options = {
   ...ledgerOptions,
@@ -46,7 +46,7 @@ export const importCommand: Command = {
     if (!isFormat(format))
       throw usageError({ usage }, `--format must be one of ${formats.join(', ')}, not "${format}"`)
     if (values.why === undefined && !values['dry-run'])
-      throw usageError({ usage }, 'say why with --why, for the audit')
+      throw usageError({ usage }, 'give the reason with --why: the audit records it')
     if (file !== '-' && !statSync(file, { throwIfNoEntry: false })?.isFile())
       throw usageError({ usage }, `there is no file "${file}"`)
     const place = parseSource({ usage }, { tenant: values.tenant, source: given })
@@ -70,7 +70,7 @@ export const importCommand: Command = {
     if (values.json) return printJson({ ...result, isComplete: !wasInterrupted })
     print(safe(reportText(result, values['dry-run'])))
     if (result.unfinished > 0) print(warningText(result))
-    if (wasInterrupted) print('stopped before the end: run the same command again to go on')
+    if (wasInterrupted) print('stopped before the end: run the same command again to continue')
   },
 }
 

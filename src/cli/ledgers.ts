@@ -74,7 +74,7 @@ async function add({ json }: Pick<ListValues, 'json'>): Promise<void> {
   const name = ledgerNames(schemaFrom(process.env), count).at(-1) ?? ''
   const applied = await migrateDatabase(databaseOf(process.env), name, { number: all.count })
   if (json) return printJson({ ledger: name, count, applied })
-  print(`made ${name}: set the number of ledgers to ${count} in every process and in HOOKONCE_LEDGERS`)
+  print(`created ${name}: set the number of ledgers to ${count} in every process and in HOOKONCE_LEDGERS`)
 }
 
 function withoutLedgers(): HookonceError {

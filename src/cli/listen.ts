@@ -27,7 +27,7 @@ connections go out from here. It only reads: the gateway's own destinations get 
 --dir      where it keeps its position; default .hookonce
 An attempt without an answer, or with 5xx or 429, is repeated four times within 8 seconds. Ctrl-C ends it with a summary.`
 
-/** All requests except the stream. */
+/** For all requests except the stream. */
 const ANSWER_WITHIN_MS = 30_000
 
 export const listen: Command = {
@@ -106,7 +106,7 @@ function requireUsable(secret: string): void {
   }
 }
 
-/** The gateway accepts one source and one pattern. Several are matched here. */
+/** The gateway filters by one source and one pattern. `listen` itself filters by several. */
 function filterOf(sources: readonly string[], types: readonly string[]): Filter {
   const matchers = types.map(typeMatcher)
   const [source] = sources

@@ -10,7 +10,7 @@ function directory(): string {
   return dir
 }
 
-test('a secret is made once, kept for its owner alone, and out of git', () => {
+test('a secret is created once, readable only for its owner, and ignored by git', () => {
   const dir = join(directory(), 'new')
   const secret = localSecret(dir, 'demo-secret')
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32}$/)
@@ -20,7 +20,7 @@ test('a secret is made once, kept for its owner alone, and out of git', () => {
   expect(readFileSync(join(dir, '.gitignore'), 'utf8')).toBe('*\n')
 })
 
-test('a symbolic link that leads nowhere is not written through', () => {
+test('a dangling symbolic link is not written through', () => {
   const dir = directory()
   const target = join(directory(), 'made-by-a-link')
   symlinkSync(target, join(dir, 'demo-secret'))
@@ -29,7 +29,7 @@ test('a symbolic link that leads nowhere is not written through', () => {
   expect(existsSync(target)).toBe(false)
 })
 
-test('a symbolic link to a file is not read as a secret, nor is the file changed', () => {
+test('a symbolic link to a file is neither read as a secret nor changed', () => {
   const dir = directory()
   const target = join(directory(), 'of-somebody-else')
   writeFileSync(target, 'not a secret')
@@ -40,7 +40,7 @@ test('a symbolic link to a file is not read as a secret, nor is the file changed
   expect(readFileSync(target, 'utf8')).toBe('not a secret')
 })
 
-test('an empty file is no secret', () => {
+test('an empty file is not a secret', () => {
   const dir = directory()
   writeFileSync(join(dir, 'demo-secret'), '\n')
   expect(() => localSecret(dir, 'demo-secret')).toThrow('demo-secret is empty: remove it')

@@ -5,9 +5,9 @@ import { unusableDir } from '../ledger/embedded/home.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Secrets that `dev` creates at its first start and stores under --dir. Others may be able to write
- * into that folder, so symbolic links in it are not followed: a link could redirect a write, or
- * make any file the secret.
+ * Secrets that `dev` creates at its first start and stores under --dir. Other users may be able to
+ * write into that folder, so symbolic links in it are not followed: a link could redirect a write,
+ * or make any file the secret.
  */
 
 /** Reads a secret of this folder. Creates it if it does not exist. */
@@ -15,7 +15,7 @@ export function localSecret(dir: string, name: string): string {
   return usingDir(dir, () => secretIn(dir, name))
 }
 
-/** Undefined: the folder has no such secret. */
+/** Undefined: the folder has no secret of this name. */
 export function existingSecret(dir: string, name: string): string | undefined {
   return usingDir(dir, () => (existsSync(join(dir, name)) ? readSecret(join(dir, name)) : undefined))
 }
@@ -39,7 +39,7 @@ export function usingDir<Result>(dir: string, use: () => Result): Result {
 
 function secretIn(dir: string, name: string): string {
   const path = join(dir, name)
-  // Before the first secret is written.
+  // The `.gitignore` is written before the first secret.
   prepareDir(dir)
   const secret = `whsec_${randomBytes(24).toString('base64')}`
   return createFile(path, `${secret}\n`) ? secret : readSecret(path)

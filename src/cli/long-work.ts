@@ -9,7 +9,7 @@ export interface Watch {
 
 export interface Worked<Result> {
   readonly result: Result
-  /** A stop was requested. The result is the work done so far. */
+  /** Whether a stop was requested. The result is then the work done so far. */
   readonly wasInterrupted: boolean
 }
 

@@ -9,8 +9,8 @@ import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { DEFAULT_SCHEMA, SCHEMA_NAME, SCHEMA_NAME_RULE } from '../model/schema-name.ts'
 
-export { EMBEDDED }
 export type { Ledgers }
+export { EMBEDDED }
 
 /** The database of the environment, else the embedded one. */
 export function databaseOf(env: NodeJS.ProcessEnv): string {
@@ -25,8 +25,8 @@ export function schemaFrom(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The ledgers, if there are several: of --ledgers, else of a configuration, else of
- * HOOKONCE_LEDGERS, which is a number or the option `ledgers` as JSON. Undefined: there is one.
+ * The ledgers, if there are several: from --ledgers, else the configuration, else HOOKONCE_LEDGERS.
+ * The variable holds a number, or the option `ledgers` as JSON. Undefined: there is one ledger.
  */
 export async function ledgersOf(
   { ledgers: flag }: { readonly ledgers?: string | undefined } = {},
@@ -34,7 +34,8 @@ export async function ledgersOf(
 ): Promise<LedgersOptions | undefined> {
   const variable = process.env.HOOKONCE_LEDGERS?.trim()
   if (flag === undefined && (config.ledgers || !variable)) return config.ledgers
-  // Loaded only here: most commands check no options, and start faster without what checks them.
+  // Loaded only when needed: most commands check no options, and start faster without the
+  // validator.
   const { checkLedgers } = await import('./check-ledgers.ts')
   const schema = schemaFrom(process.env)
   return flag === undefined
@@ -42,12 +43,10 @@ export async function ledgersOf(
     : checkLedgers(flag, schema, '--ledgers')
 }
 
-/**
- * The keys that encrypt payloads: several are separated by commas, the first wraps new data keys.
- */
+/** The keys that encrypt payloads, separated by commas. The first wraps new data keys. */
 export function encryptionKeysFrom(env: NodeJS.ProcessEnv): string[] {
   const listed = env.HOOKONCE_ENCRYPTION_KEY?.split(',').map((key) => key.trim()) ?? []
-  // Not ignored: whoever sets it expects payloads to be encrypted.
+  // An empty value is an error: an operator who sets the variable expects encrypted payloads.
   if (!listed.includes('')) return listed
   const fault = 'HOOKONCE_ENCRYPTION_KEY holds an empty key; set it to a key, or unset it'
   throw new HookonceError('CONFIG_INVALID', fault)
@@ -120,7 +119,7 @@ async function using<Opened extends { close(): Promise<void> }, Result>(
   }
 }
 
-/** Several ledgers, each opened when a command first asks it. */
+/** Several ledgers. Each is opened when a command first uses it. */
 function openedLedgers(options: LedgerOptions, ledgers: LedgersOptions): OpenedLedgers {
   return ledgersAtFirstUse({
     names: allLedgerNames(options.schema, ledgers),
@@ -134,14 +133,14 @@ function openedLedgers(options: LedgerOptions, ledgers: LedgersOptions): OpenedL
   })
 }
 
-/** Names each ledger once. */
+/** Reports each unreachable ledger once. */
 function unreachable(): (name: string, error: unknown) => void {
   const told = new Set<string>()
   return (name, error) => {
     if (told.has(name)) return
     told.add(name)
     const why = error instanceof Error ? error.message : String(error)
-    process.stderr.write(`the ledger ${name} cannot be read, its part is missing: ${why}\n`)
+    process.stderr.write(`the ledger ${name} cannot be read, so its data is missing here: ${why}\n`)
   }
 }
 

@@ -38,7 +38,7 @@ const options = {
   failed: { type: 'boolean', default: false },
 } as const
 
-/** For the audit. */
+/** The actor for the audit. */
 function reason(): { readonly by: string; readonly why: string } {
   return { by: actorOf(undefined), why: 'by the command line' }
 }

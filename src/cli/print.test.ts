@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { safe, safeBlock, table, withoutPassword } from './print.ts'
 
-test('a terminal is not made to obey what came from outside', () => {
+test('control characters from outside do not reach the terminal', () => {
   expect(safe('\u001b[2Jgone\r\nnext\u0085\u009b31m\u007f')).toBe(
     '\uFFFD[2Jgone\uFFFD\uFFFDnext\uFFFD\uFFFD31m\uFFFD',
   )
@@ -13,7 +13,7 @@ test.each([
   ['embeddings and overrides', '\u202a\u202b\u202c\u202d\u202e'],
   ['isolates', '\u2066\u2067\u2068\u2069'],
   ['separators of lines and paragraphs', '\u2028\u2029'],
-])('%s cannot make a text look like another', (_, characters) => {
+])('%s cannot make a text look like another text', (_, characters) => {
   for (const character of characters) {
     expect(safe(`paid${character}x`)).toBe('paid\uFFFDx')
     expect(safeBlock(`paid${character}x`)).toBe('paid\uFFFDx')
@@ -30,7 +30,7 @@ test.each([
   expect(withoutPassword(url)).toBe(shown)
 })
 
-test('a body keeps its lines and tabs, and loses what a terminal would obey', () => {
+test('a body keeps its lines and tabs, without control characters', () => {
   expect(safeBlock('{\n\t"a": "\u001b[31m"\r}')).toBe('{\n\t"a": "\uFFFD[31m"\uFFFD}')
 })
 

@@ -27,7 +27,7 @@ test('on a terminal, a bar shows share, rate and time left, and is removed at th
   ])
 })
 
-test('elsewhere, lines are rare, and say the same', () => {
+test('elsewhere, lines are rare, and have the same content', () => {
   const { texts, at } = started({})
   at(0).show(jobs(0))
   at(4_999).show(jobs(100))
@@ -41,7 +41,7 @@ test('elsewhere, lines are rare, and say the same', () => {
   ])
 })
 
-test('an urgent step is written at once, and nothing of it controls a terminal', () => {
+test('an urgent step is written at once, without control characters', () => {
   const { texts, at } = started({})
   at(0).show({ done: 4, noun: 'listed', note: 'waiting 2 s: status 503\x1b[2J', isUrgent: true })
   expect(texts).toEqual(['4 listed, waiting 2 s: status 503\uFFFD[2J\n'])
@@ -53,7 +53,7 @@ test('a narrow terminal gets a line that does not wrap', () => {
   expect(texts[0]?.replace('\r\x1b[K', '').length).toBe(39)
 })
 
-test('an unknown total shows no time left, and nothing to do is all done', () => {
+test('an unknown total shows no remaining time, and an empty total is complete', () => {
   const { texts, at } = started({ isTTY: true, columns: 100 })
   at(1_000).show({ done: 7, noun: 'listed' })
   at(2_000).show({ done: 0, total: 0, noun: 'jobs' })

@@ -1,17 +1,17 @@
 import { safe } from './print.ts'
 
-/** How far a long command is. */
+/** The progress of a long command. */
 export interface Step {
-  /** Things that are done. */
+  /** The number of finished items. */
   readonly done: number
   /** The noun for the items, in the plural. */
   readonly noun: string
   readonly total?: number | undefined
-  /** From 0 to 1, if the total is not known but the share is. */
+  /** The finished share, from 0 to 1, if the total is not known but the share is. */
   readonly share?: number | undefined
   /** Further text at the end of the line. */
   readonly note?: string | undefined
-  /** Writes at once, even if output is rate-limited. */
+  /** Prints at once, even if output is rate-limited. */
   readonly isUrgent?: boolean | undefined
 }
 
@@ -21,7 +21,7 @@ export interface Progress {
   end(): void
 }
 
-/** The used part of a stream. */
+/** The share of a stream that was read. */
 export interface ProgressOutput {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
@@ -30,11 +30,11 @@ export interface ProgressOutput {
 
 const CLEAR_LINE = '\r\x1b[K'
 const BAR_CHARS = 20
-/** Faster updates could not be read. */
+/** Faster updates would be unreadable. */
 const BAR_EVERY_MS = 100
 /** Without a terminal, lines are at least this far apart. */
 const LINE_EVERY_MS = 5_000
-/** The rate is unknown before this time. */
+/** Before this time the rate is not precise enough to show. */
 const FIRST_RATE_MS = 500
 
 /** A bar that is rewritten on a terminal; occasional lines elsewhere. */

@@ -17,7 +17,7 @@ test('on a terminal, one line shows the progress and is removed at the end', () 
   expect(texts).toEqual(['\r\x1b[K4 listed, 3 missing, 2 recorded', '\r\x1b[K'])
 })
 
-test('elsewhere, only a wait is written at once, and nothing of it controls a terminal', () => {
+test('elsewhere, only a wait is written at once, without control characters', () => {
   const { stream, texts } = written(false)
   const { show, end } = progressLines(stream)
   show(PROGRESS)

@@ -3,7 +3,7 @@ import type { ReconcileProgress } from '../reconcile/options.ts'
 import { clock, safe, table } from './print.ts'
 import { type ProgressOutput, progress } from './progress.ts'
 
-/** Nobody reads more rows: --json prints all. */
+/** More rows are too many to read. --json prints all. */
 const MAX_ROWS = 50
 
 export function reportText(report: ReconcileReport): string {
@@ -44,7 +44,7 @@ export interface ProgressLines {
   end(): void
 }
 
-/** A wait for the API is shown at once; otherwise the run would look stuck. */
+/** Shows a wait for the API at once. Otherwise the run would look stuck. */
 export function progressLines(output: ProgressOutput): ProgressLines {
   const bar = progress(output)
   return {

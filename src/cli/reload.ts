@@ -10,7 +10,7 @@ export interface Reloading {
   readonly gateway: Gateway
   readonly limitConnections: (maxConnections: number) => void
   readonly logger: Logger
-  /** Of the start. */
+  /** The configuration of the start. */
   readonly config: GatewayConfig
   /** Reads and checks the file. */
   readonly read: () => Promise<GatewayConfig>

@@ -36,7 +36,7 @@ export async function replayAllFailed(command: Pick<Command, 'usage'>, given: Ma
     warnOf(unattendedWarnings(unattended))
     if (given['dry-run']) {
       if (json) return printJson(plan.jobs)
-      if (plan.jobs.length === 0) return print('no failed job matches that can be replayed')
+      if (plan.jobs.length === 0) return print('no failed job that can be replayed matches')
       const column = await tenantColumn(ledger)
       const rows = plan.jobs.map((job) => [
         job.receiptId,
@@ -57,7 +57,7 @@ export async function replayAllFailed(command: Pick<Command, 'usage'>, given: Ma
   })
 }
 
-/** Runs waiting jobs now, before their next attempt is due: of one event, or all that match. */
+/** Runs waiting jobs of one event, or all matching jobs, before their next attempt is due. */
 export async function retryWaiting(
   command: Pick<Command, 'usage'>,
   id: string | undefined,
@@ -114,14 +114,14 @@ function planText({ jobs }: RetryPlan, column: TenantColumn): string {
   return `${table(head, rows)}\n${jobsText(jobs.length)} would be due now`
 }
 
-/** Has no upper limit: the plan is held in memory, and the operator chose its size. */
+/** There is no upper limit: the plan is held in memory, and the operator chose its size. */
 function limitOf(command: Pick<Command, 'usage'>, text = '1000'): number {
   const limit = Number(text)
   if (Number.isInteger(limit) && limit >= 1) return limit
   throw usageError(command, `--limit must be a number from 1, not "${text}"`)
 }
 
-/** For the audit. */
+/** The actor for the audit. */
 function reason(): { readonly by: string; readonly why: string } {
   return { by: actorOf(undefined), why: 'by the command line' }
 }

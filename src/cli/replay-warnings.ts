@@ -2,13 +2,13 @@ import type { UnattendedSubscriber } from '../operate/replay.ts'
 import { clock, safe } from './print.ts'
 import { styleOf } from './style.ts'
 
-/** On standard error, so that standard output can be piped into another program. */
+/** Prints to standard error, so that standard output can be piped into another program. */
 export function warnOf(warnings: readonly string[]): void {
   const { yellow } = styleOf(process.stderr)
   for (const warning of warnings) process.stderr.write(`${yellow(safe(`warning: ${warning}`))}\n`)
 }
 
-/** Why due jobs would still wait. */
+/** Reasons why due jobs would still wait. */
 export function unattendedWarnings(unattended: readonly UnattendedSubscriber[]): string[] {
   const [first] = unattended
   if (!first) return []

@@ -48,7 +48,7 @@ const options = {
   why: { type: 'string' },
 } as const
 
-/** Options that need another option. Without it they would have no effect, so they are an error. */
+/** Options that need another option. Alone they would have no effect, so they are an error. */
 const GO_WITH = [
   { names: ['since'], modes: ['failed'] },
   { names: ['source', 'limit', 'tenant'], modes: ['failed', 'retrying'] },
@@ -141,7 +141,7 @@ async function replayFresh(name: string, values: FreshValues): Promise<void> {
     const waiting = unattended.filter((one) => plan.jobs.some((job) => job.subscriber === one.subscriber))
     warnOf(unattendedWarnings(waiting))
     if (values['dry-run']) return values.json ? printJson(plan) : print(planText(plan))
-    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     if (!values.yes) await confirm(planText(plan))
     const result = await replayOne(ledger, id, { subscriber, fresh: { by: actorOf(values.by), why } })
     if (values.json) return printJson(result)
@@ -160,11 +160,11 @@ function planText({ receiptId, jobs }: FreshPlan): string {
       state,
     ]),
   ])
-  if (rows.length === 0) return `${receiptId}: there is nothing that a fresh replay would repeat`
+  if (rows.length === 0) return `${receiptId}: a fresh replay would repeat nothing`
   return `a fresh replay of ${receiptId} would repeat:\n\n${table(['JOB', 'WHAT', 'NAME', 'STATE'], rows)}\n`
 }
 
-/** Refused without a terminal, because nobody can confirm. */
+/** Without a terminal nobody can confirm, so the replay is refused. */
 async function confirm(plan: string): Promise<void> {
   process.stderr.write(`${plan}\n`)
   if (!process.stdin.isTTY) throw usageError({ usage }, 'there is no terminal to confirm at: give --yes')

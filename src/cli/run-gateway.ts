@@ -52,10 +52,10 @@ export interface GatewaySettings {
 export const DELIVERY_PORT = 4400
 export const ADMIN_HOST = '127.0.0.1'
 export const ADMIN_PORT = 4401
-/** No handler should run longer. A larger value is probably in the wrong unit. */
+/** No handler should run longer than an hour. A larger value probably has the wrong unit. */
 const MAX_DRAIN_MS = 3_600_000
 
-/** `local`: what requests without a token may do, if no proxy is configured. */
+/** `local`: the rights of requests without a token, if no proxy is configured. */
 export function parseGatewayOptions(
   command: Pick<Command, 'usage'>,
   values: GatewayValues,
@@ -86,7 +86,7 @@ export function parseGatewayOptions(
         host: host ?? admin.host ?? ADMIN_HOST,
         port: adminPort ?? admin.port ?? usualPort,
         path: mount,
-        // With a path, a proxy serves this listener to others.
+        // With a path, a proxy makes this listener reachable for strangers.
         local: mount === '' ? local : ('nothing' as const),
         token: admin.token ?? (env.HOOKONCE_ADMIN_TOKEN || undefined),
       }
@@ -106,15 +106,15 @@ export interface ListenerOptions {
   /** Undefined: another process has the admin listener. */
   readonly admin: AdminPlace | undefined
   readonly logger: Logger
-  /** Requests to sources that are not configured. Undefined: none are kept. */
+  /** Requests to sources that are not configured. Undefined: they are not kept. */
   readonly captured?: CaptureRing | undefined
   /** Makes a command that sends a signed event to this port. */
   readonly firstEvent?: (deliveryPort: number) => string
 }
 
 /**
- * What the admin API needs of a gateway. A reload replaces the instance of hookonce, so it is read
- * at each use.
+ * The parts of a gateway that the admin API uses. A reload replaces the instance of hookonce, so
+ * the instance is read at each use.
  */
 function apiOf(
   gateway: Gateway,
@@ -167,7 +167,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
   throw listenersError([deliveryOpened, adminOpened])
 }
 
-/** The error of the listener that failed; if both ports are taken, one error with both. */
+/** The error of the listener that failed. If both ports are taken, one error names both. */
 function listenersError(opened: readonly PromiseSettledResult<unknown>[]): unknown {
   const errors = opened.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
   const taken = errors.filter(
@@ -183,7 +183,7 @@ export async function closeListeners({ delivery, admin }: Listeners): Promise<vo
 }
 
 /**
- * The admin listener serves until the drain is over. After that, its requests may take this long.
+ * The admin listener serves until the drain is over. Requests in progress may then take this long.
  */
 const ADMIN_CLOSE_MS = 200
 
@@ -202,7 +202,7 @@ export async function runUntilSignal(
     }
   })
   const end = performance.now() + drainMs
-  // A stalled sender must not use up the handlers' drain time; the provider retries.
+  // A stalled sender must not use up the handlers' drain time. The provider retries its delivery.
   await delivery.close(drainMs / 2)
   await gateway.stop({ drainMs: Math.max(0, end - performance.now()) })
   await admin?.close(ADMIN_CLOSE_MS)

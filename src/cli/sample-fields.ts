@@ -2,7 +2,8 @@ import type { SampleField } from '../sources/sample-fields.ts'
 import { type Command, usageError } from './command.ts'
 
 /**
- * Parses `data.object.amount=100`. A value that is valid JSON is read as JSON, any other as text.
+ * Parses `data.object.amount=100`. A value that is valid JSON is read as JSON, any other value as
+ * text.
  */
 export function parseFields(command: Pick<Command, 'usage'>, given: readonly string[]): SampleField[] {
   return given.map((text) => {

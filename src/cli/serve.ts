@@ -138,7 +138,7 @@ interface ServeSettings {
   readonly ledgers: LedgersOptions | undefined
   readonly pooler: boolean
   readonly drainMs: number
-  /** Undefined: one of several processes, of which the first has the admin listener. */
+  /** Undefined: this is one of several processes, and the first process has the admin listener. */
   readonly admin: AdminPlace | undefined
   readonly receives: boolean
   readonly works: boolean
@@ -158,7 +158,7 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
     config,
     make: (next) =>
       gatewayHooks(next, {
-        // The database of the start: a running gateway keeps its ledger.
+        // Uses the database of the start: a running gateway keeps its ledger.
         database: config.database ?? (process.env.DATABASE_URL || undefined),
         dir: settings.dir,
         schema: schemaFrom(process.env),
@@ -175,12 +175,13 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
   let listeners: Listeners | undefined
   const limitConnections = (limit: number): void => listeners?.delivery.limitConnections(limit)
   const reload = reloader({ gateway: serving, limitConnections, logger, config, read })
-  // Before listening: the first process sends requests as soon as it listens.
+  // Installed before listening: the first process sends requests as soon as this one listens.
   if (isOneOfSeveral) answerAsOneOfSeveral(serving, reload, logger)
   const maxConnections = config.limits?.maxConnections ?? MAX_CONNECTIONS
   listeners = await openListeners({ gateway: serving, host, port, maxConnections, receives, admin, logger })
   if (works) void warnOfPrivateHosts(config, logger)
-  // Before reporting that it is ready: a process that waits for the report may stop it at once.
+  // Installs the signal handlers before it prints the ready line: a parent process may stop this
+  // one as soon as it reads the line.
   const stopped = runUntilSignal(serving, listeners, drainMs)
   let watching: ConfigWatch | undefined
   if (listeners.admin) {
@@ -192,9 +193,9 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
   watching?.stop()
 }
 
-/** The first process watches the file, and gets the signals. */
+/** The first process watches the file and handles the signals. */
 function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, logger: Logger): void {
-  // Closing a terminal signals all processes.
+  // Closing a terminal sends SIGHUP to all processes.
   process.on('SIGHUP', () => undefined)
   answerQuestions({
     metrics: { snapshot: serving.metrics },
@@ -212,8 +213,8 @@ function answerAsOneOfSeveral(serving: Gateway, reload: () => Promise<void>, log
 }
 
 /**
- * Warns once, without delaying the start: whoever controls the DNS name of a destination must not
- * be able to keep a gateway from starting.
+ * Warns once, without delaying the start: the owner of a destination's DNS name must not be able to
+ * prevent a gateway from starting.
  */
 async function warnOfPrivateHosts({ destinations }: GatewayConfig, logger: Logger): Promise<void> {
   for (const { name, refusal } of await refusedHosts(destinations, systemResolver()))
@@ -223,7 +224,7 @@ async function warnOfPrivateHosts({ destinations }: GatewayConfig, logger: Logge
     )
 }
 
-/** Checks what a start would refuse, without opening anything. */
+/** Makes the checks of a start without opening anything. */
 function requireUsable(config: GatewayConfig): void {
   requireEncryptionKeys(config.encryption?.key)
   gatewayHooks(config, { database: databaseOf({}) })

@@ -35,7 +35,7 @@ const options = {
   hooks: { type: 'string' },
 } as const
 
-/** Events listed if several match. */
+/** The number of events that are listed if several match. */
 const MAX_LISTED = 20
 
 export const show: Command = {
@@ -74,7 +74,7 @@ export const show: Command = {
   },
 }
 
-/** As a file that can be redirected to, or as JSON if the event is given. */
+/** Prints the test as a file for redirection, or as JSON if the event is given. */
 function printTest(test: string, event: EventChain | undefined): void {
   if (event) printJson({ id: event.receipt.id, test })
   else print(test.trimEnd())
@@ -92,7 +92,7 @@ function eventJson({ receipt, paused: _, ...chain }: EventChain): unknown {
   return {
     ...facts,
     ...chain,
-    // Base64 can hold any body. The text is also given if the body is text.
+    // Base64 can hold any body. A body that is text is also printed as text.
     body: body?.toString('utf8') ?? null,
     bodyBase64: body?.toString('base64') ?? null,
     unreadable: unreadable && { code: unreadable.code, message: unreadable.message },

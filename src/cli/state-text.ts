@@ -1,6 +1,6 @@
 import type { Style } from './style.ts'
 
-/** Colours of job states and attempt outcomes. All others have the default colour. */
+/** Colours of job states and attempt outcomes. Other states have the default colour. */
 const COLOURS: Readonly<Record<string, keyof Style>> = {
   processed: 'green',
   published: 'green',
@@ -16,7 +16,7 @@ export function stateText(state: string, style: Style): string {
   return colour === undefined ? state : style[colour](state)
 }
 
-/** A number that is only of interest above zero. */
+/** A count that is highlighted only above zero. */
 export function countText(count: number, colour: keyof Style, style: Style): string {
   return count > 0 ? style[colour](String(count)) : String(count)
 }

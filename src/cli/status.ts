@@ -32,7 +32,7 @@ export const status: Command = {
 
 const style = styleOf(process.stdout)
 
-/** Limits on table rows and remarks: more do not fit on one screen. */
+/** Limits on table rows and remarks: more would not fit on one screen. */
 const MAX_ROWS = 15
 const MAX_REMARKS = 10
 
@@ -53,7 +53,7 @@ function statusText(found: Status, column: TenantColumn): string {
     ...strandedLines(found),
     ...paused.map(pausedLine),
     ...circuits.map(circuitLine),
-    // If there is no worker at all, the line about workers reports it.
+    // Without any worker, the line about workers already reports it.
     ...(workers.length === 0 ? [] : unattended.map(unattendedLine)),
   ]
   const blocks = [

@@ -126,7 +126,7 @@ async function settle({ dir, json, why, ...values }: SettleOptions): Promise<voi
     const { jobs } = plan
     if (values['dry-run'])
       return json ? printJson(summary(plan, jobs)) : print(`${countText(jobs)} would be ${doneText(to)}`)
-    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit keeps it')
+    if (!why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const done = await settleWaiting(ledger, request, { by: actorOf(values.by), why })
     if (json) printJson(summary(plan, done))
     else print(`${countText(done)} of ${safe(source)} ${safe(subscriber)} ${doneText(to)}`)
@@ -138,7 +138,7 @@ function summary({ from, to, unwanted, begun }: WaitingPlan, jobs: number): Reco
   return { tenant, source, subscriber, to: to?.subscriber ?? null, jobs, unwanted, begun }
 }
 
-/** On standard error, so that standard output can be piped into another program. */
+/** Prints to standard error, so that standard output can be piped into another program. */
 function warn({ to, unwanted, begun }: WaitingPlan): void {
   const warnings: string[] = []
   for (const { type, jobs } of unwanted)

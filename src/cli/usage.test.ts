@@ -7,7 +7,7 @@ import { examples } from './examples.ts'
 const syntax = await allSyntax(commands)
 const syntaxNamed = (name: string) => syntax.find((one) => one.name === name)
 
-test('every command has an example, and there are no others', () => {
+test('every command has an example, and every example a command', () => {
   expect(Object.keys(examples).sort()).toEqual(commands.map(({ name }) => name).sort())
   for (const [name, lines] of Object.entries(examples)) {
     expect(lines.length).toBeGreaterThan(0)
@@ -15,7 +15,7 @@ test('every command has an example, and there are no others', () => {
   }
 })
 
-test('examples use verbs and options that the usage of their command names', () => {
+test('examples use verbs and options that the usage of their command lists', () => {
   const wrong = Object.entries(examples).flatMap(([name, lines]) =>
     lines.flatMap(([line]) => {
       const known = new Set(syntaxNamed(name)?.options.map((option) => option.name))
@@ -26,7 +26,10 @@ test('examples use verbs and options that the usage of their command names', () 
   expect(wrong).toEqual([])
 })
 
-/** Options that a file of this folder accepts, by the names of their constants, or of the file. */
+/**
+ * Options that a file of this folder accepts. Shared options are looked up by the name of their
+ * constant.
+ */
 function acceptedOptions(file: string): string[] {
   const text = readFileSync(new URL(file, import.meta.url), 'utf8')
   const own = [...text.matchAll(/^\s+'?([a-z][a-z-]*)'?: \{ type: '(?:string|boolean)'/gm)]
@@ -42,7 +45,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   filterOptions: ['source', 'subscriber', 'type', 'since', 'until'],
   gatewayOptions: ['config', 'port', 'admin-host', 'admin-port', 'admin-path', 'drain'],
 }
-/** Kept for those who still use it: the old name of an option. */
+/** Options that still work under an old name, but are not in the usage. */
 const OLD_NAMES = new Set(['trigger --override'])
 
 test('every option that a command accepts is in its usage, and so in its completion', () => {
@@ -58,7 +61,7 @@ test('every option that a command accepts is in its usage, and so in its complet
   expect(missing).toEqual([])
 })
 
-test('the usage tells verbs, values and meanings', () => {
+test('the usage is parsed into verbs, values and descriptions', () => {
   expect(syntaxNamed('token')?.verbs).toEqual(['create', 'list', 'revoke'])
   expect(syntaxNamed('completion')?.verbs).toEqual(['bash', 'zsh', 'fish', 'sources'])
   expect(syntaxNamed('events')?.verbs).toEqual([])

@@ -9,9 +9,9 @@ import type { DeletePath, GetPath, ItemOf, ListPath, PostPath, RequestArgs, Resp
 export interface ClientOptions {
   /** The URL of the API, with its mount path: `http://127.0.0.1:4401/api/v1`. */
   readonly baseUrl: string
-  /** Without it, the cookie of a browser's session is sent. */
+  /** Without a token, the browser sends the cookie of its session. */
   readonly token?: string
-  /** `csrf` of the session, for requests that change something. */
+  /** The `csrf` of the session. Required for requests that change something. */
   readonly csrf?: () => string | undefined
   readonly fetch?: typeof fetch
 }
@@ -31,7 +31,7 @@ export interface AdminClient {
   items<Path extends ListPath>(path: Path, ...args: RequestArgs<'GET', Path>): AsyncGenerator<ItemOf<Path>>
 }
 
-/** The common part of all requests, whatever their route. */
+/** The common part of all requests, independent of their route. */
 interface AnyRequest {
   readonly params?: Readonly<Record<string, string>> | undefined
   readonly query?: Readonly<Record<string, unknown>> | undefined

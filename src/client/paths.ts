@@ -2,8 +2,8 @@ import type { Method, ParamsOf } from '../gateway/api/route.ts'
 import type { routes } from '../gateway/api/routes.ts'
 
 /*
- * The types of the client follow from the routes of the server. Nothing of the server is loaded:
- * these imports exist in the compiler only.
+ * The types of the client follow from the routes of the server. The compiler removes these imports,
+ * so no code of the server is loaded.
  */
 
 type AnyRoute = (typeof routes)[number]
@@ -18,10 +18,10 @@ export type GetPath = PathOf<'GET'>
 export type PostPath = PathOf<'POST'>
 export type DeletePath = PathOf<'DELETE'>
 
-/** What a route answers. */
+/** The response of a route. */
 export type ResponseOf<M extends Method, Path extends string> = TypesOf<M, Path>['response']
 
-/** The paths whose answer is a page of a list. */
+/** The paths whose response is a page of a list. */
 export type ListPath = {
   [Path in GetPath]: ResponseOf<'GET', Path> extends { readonly data: readonly unknown[] } ? Path : never
 }[GetPath]
@@ -47,7 +47,7 @@ export type RequestOf<M extends Method, Path extends string> = Params<Path> &
     readonly signal?: AbortSignal
   }
 
-/** The request may be left out if nothing in it is required. */
+/** The request may be omitted if nothing in it is required. */
 export type RequestArgs<M extends Method, Path extends string> =
   Record<never, never> extends RequestOf<M, Path>
     ? [request?: RequestOf<M, Path>]

@@ -12,7 +12,7 @@ interface AdmissionOptions {
   readonly refuse: Refuse
 }
 
-/** Refuses a request if that is possible before the body is read. */
+/** Refuses a request before its body is read, if possible. */
 export function admission({
   sources,
   limits,
@@ -30,7 +30,8 @@ export function admission({
     const encoding = head.header('content-encoding')
     if (encoding !== undefined && encoding !== '' && encoding.toLowerCase() !== 'identity')
       return refuse(head, 'CONTENT_ENCODING_UNSUPPORTED', `the content-encoding is ${encoding.slice(0, 64)}`)
-    // NaN if a framework has joined two equal headers ("24, 24"): reading the body measures it.
+    // NaN if a framework has joined two equal headers ("24, 24"). The length is then measured while
+    // the body is read.
     const length = Number(head.header('content-length') ?? 0) || 0
     if (length > (guard?.maxBodyBytes ?? limits.maxBodyBytes))
       return refuse(head, 'BODY_TOO_LARGE', `${length} bytes are announced`)

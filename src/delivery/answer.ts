@@ -23,22 +23,25 @@ export function knownAlready(source: AnswerRules, receiptId: string): Answer {
   return byRules(source, plainStatus(source), `{"status":"duplicate","receipt":"${receiptId}"}`)
 }
 
-/** Every event of the batch is recorded, known already, or unwanted. */
+/** The answer to a batch whose events are all recorded, known already, or unwanted. */
 export function recordedBatch(source: AnswerRules, events: number): Answer {
   return byRules(source, source.acceptedStatus, `{"status":"recorded","events":${events}}`)
 }
 
-/** The handler ran inside the request, and returned no answer of its own. */
+/** The answer if the handler ran inside the request and returned no reply of its own. */
 export function processed(source: AnswerRules): Answer {
   return byRules(source, plainStatus(source), '{"status":"processed"}')
 }
 
-/** The reply of the first delivery was not stored. */
+/** The answer to a repeated delivery if the reply to the first one was not stored. */
 export function processedBefore(source: AnswerRules): Answer {
   return byRules(source, plainStatus(source), '{"status":"duplicate"}')
 }
 
-/** Another delivery of the same event is being handled, and this one need not be repeated. */
+/**
+ * The answer while another delivery of the same event is being handled. The provider need not
+ * repeat this one.
+ */
 export function inProgress(source: AnswerRules): Answer {
   return byRules(source, source.acceptedStatus, '{"status":"in progress"}')
 }
@@ -76,7 +79,7 @@ export function refusedWith(
   }
 }
 
-/** The ledger cannot be reached. */
+/** The answer while the ledger cannot be reached. */
 export function unavailable(retryAfterSeconds: number): Answer {
   return refusedWith('LEDGER_DOWN', { headers: { 'retry-after': String(retryAfterSeconds) } })
 }

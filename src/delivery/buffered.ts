@@ -2,12 +2,12 @@ import { boundedBytes, isFault } from '../http/bounded-body.ts'
 import type { Receiver } from './receiver.ts'
 import type { Head } from './request.ts'
 
-/** A request that a platform hands over as plain data, such as AWS Lambda. */
+/** A request that a platform passes as plain data, such as AWS Lambda. */
 export interface BufferedRequest {
   readonly method: string
-  /** Path and query. */
+  /** The path and the query. */
   readonly url: string
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly headerPairs: readonly string[]
   readonly body: Buffer
 }

@@ -4,9 +4,9 @@ import type { Delivery, NamedSource, Refusal, Source } from '../sources/contract
 import { diagnose, isDiagnosed } from '../sources/diagnose/diagnose.ts'
 
 /**
- * Finds out why deliveries were refused, after their answers were sent, so the sender learns
- * nothing. One delivery is diagnosed at a time, and the number per second is limited, whatever
- * anyone sends.
+ * Finds out why deliveries were refused. It runs after the answers were sent, so the sender gets no
+ * diagnosis. One delivery is diagnosed at a time, and the number per second is limited under any
+ * load.
  */
 export interface Diagnoses {
   offer(name: string, source: Source, delivery: Delivery, refusal: Refusal): void
@@ -14,7 +14,7 @@ export interface Diagnoses {
   idle(): Promise<void>
 }
 
-/** Where diagnoses are kept for people, next to the refusals they explain. */
+/** Stores diagnoses for people, next to the refusals that they explain. */
 export interface DiagnosisLog {
   explain(source: string, code: ErrorCode, diagnosis: string): void
 }
@@ -24,10 +24,11 @@ export interface DiagnosisLog {
 const EVERY_MS = 500
 // A burst of this size is allowed: several endpoints are often misconfigured at the same time.
 const AT_ONCE = 8
-// A source and reason that was just explained can wait, so that others come first.
+// A source and reason that was diagnosed recently waits, so that other reasons come first.
 const AGAIN_MS = 10_000
 const AT_ONCE_PER_REASON = 6
-// Waiting deliveries hold their bodies: a stranger must not make us keep large ones.
+// Waiting deliveries hold their bodies in memory: strangers must not make hookonce hold large
+// bodies.
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_WAITING_BYTES = 4 * MAX_BODY_BYTES
 
@@ -38,7 +39,7 @@ interface WaitingDelivery {
 
 interface Reason {
   readonly mayExplain: () => boolean
-  /** The diagnosis that was logged last, without its numbers. */
+  /** The last logged diagnosis, without its numbers. */
   lastKind: string
 }
 
@@ -75,7 +76,7 @@ export function diagnoses(
       reason.lastKind = kindOf(diagnosis)
       observer.diagnosis?.({ source: name, code, diagnosis })
     } catch (error) {
-      observer.trouble({ doing: `looking into a refused delivery of ${name}`, error })
+      observer.trouble({ doing: `diagnosing a refused delivery of ${name}`, error })
     }
   }
 
@@ -109,7 +110,7 @@ export function kindOf(diagnosis: string): string {
   return diagnosis.replace(/\d+/g, '#')
 }
 
-/** A token bucket: this many at once, and one more after each interval. */
+/** A token bucket: allows this many calls at once, and one more after each interval. */
 function allowance(atOnce: number, everyMs: number): () => boolean {
   let left = atOnce
   let countedAt = performance.now()

@@ -20,7 +20,9 @@ import { type Verify, verification } from './verify.ts'
 export interface FrontHalf {
   admit(head: Head): Answer | undefined
   readonly verify: Verify
-  /** The event (it has `ok`) of a verified delivery, or a refusal if it cannot be parsed. */
+  /**
+   * The event (it has `ok`) of a verified delivery, or a refusal if the delivery cannot be parsed.
+   */
   identify(request: SourceRequest, delivery: Delivery): Identified | Answer
   readonly refuse: Refuse
 }

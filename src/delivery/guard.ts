@@ -8,8 +8,8 @@ export interface Guard {
   /** Refuses by address, and while the rate is exhausted. Runs before the body is read. */
   admit(head: Head): GuardRefusal | undefined
   /**
-   * Counts a genuine delivery, or refuses it. Only genuine ones count, so a stranger cannot use up
-   * the rate of a provider.
+   * Counts a genuine delivery, or refuses it. Forged deliveries do not count, so a stranger cannot
+   * use up the rate of a provider.
    */
   count(): GuardRefusal | undefined
   /** Undefined: the limit for all sources. */
@@ -22,7 +22,7 @@ interface GuardRefusal {
   readonly retryAfterSeconds?: number
 }
 
-/** A source with its guard, if it has any. */
+/** A source, with its guard if it has one. */
 export interface GuardedSource extends NamedSource {
   readonly guard?: Guard | undefined
 }
@@ -53,9 +53,12 @@ export function guardOf(
     admit(head) {
       if (isAllowed) {
         const address = clientAddress(head.peerAddress(), head.header('x-forwarded-for'), isTrustedProxy)
-        // Without an address it is unknown whether it is allowed.
+        // Without an address, hookonce cannot check whether the sender is allowed.
         if (address === undefined || !isAllowed(address))
-          return { code: 'ADDRESS_NOT_ALLOWED', detail: `the address is ${address ?? 'not known'}` }
+          return {
+            code: 'ADDRESS_NOT_ALLOWED',
+            detail: `the address of the sender is ${address ?? 'unknown'}`,
+          }
       }
       const waitMs = rate?.waitMs() ?? 0
       return waitMs > 0 ? tooFast(waitMs) : undefined
@@ -68,7 +71,7 @@ export function guardOf(
   }
 }
 
-/** A token bucket: this many per second, all of which may arrive at once. */
+/** A token bucket: this many per second, and as many at once. */
 function tokenBucket(perSecond: number) {
   const capacity = Math.max(1, perSecond)
   let tokens = capacity
@@ -87,7 +90,7 @@ function tokenBucket(perSecond: number) {
       tokens -= 1
       return true
     },
-    /** The time until the next token. 0: there is one. */
+    /** The time until the next token. 0: a token is available. */
     waitMs(): number {
       refill()
       return tokens >= 1 ? 0 : ((1 - tokens) / perSecond) * 1_000

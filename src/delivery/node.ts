@@ -6,7 +6,7 @@ import type { Answer } from './answer.ts'
 import type { Receiver } from './receiver.ts'
 import { nodeHead } from './request.ts'
 
-/** How long a sender that is refused mid-body may take to read the answer before we disconnect. */
+/** A sender that is refused in the middle of its body has this time to read the answer. */
 const CLOSE_GRACE_MS = 1_000
 
 /**
@@ -54,7 +54,7 @@ export function isUnread({ complete }: IncomingMessage): boolean {
   return complete === false
 }
 
-/** The sender may still be writing the body, and reads the answer after that. */
+/** The sender may still be writing the body, and reads the answer only afterwards. */
 export function disconnectLater(request: IncomingMessage): void {
   setTimeout(() => request.socket.destroy(), CLOSE_GRACE_MS).unref()
 }

@@ -6,7 +6,7 @@ import type { Head } from './request.ts'
 
 /** Answers each request that arrives through node:http or the fetch standard. */
 export interface Receiver<Reply = Answer> {
-  /** Refuses a request if that is possible before the body is read. */
+  /** Refuses a request before its body is read, if possible. */
   admit(head: Head): Reply | undefined
   receive(head: Head, body: Uint8Array): Promise<Reply>
   /** Refuses a request whose body could not be read. */

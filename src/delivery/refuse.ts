@@ -5,7 +5,7 @@ import { type Answer, notWanted, refusedWith } from './answer.ts'
 import type { Diagnoses } from './diagnoses.ts'
 import type { Head } from './request.ts'
 
-/** The log of refusals for people. The ledger has one, a key store has none. */
+/** The log of refusals for people. A ledger has this log, a key store does not. */
 export interface RefusalLog {
   /** `header`: the header that caused the refusal. */
   add(source: string, code: ErrorCode, detail: string, header?: string): void
@@ -31,9 +31,11 @@ interface RefusalAnswer {
 
 export interface Refusals {
   readonly refuse: Refuse
-  /** Answers with the status that the provider expects for a delivery that is not its own. */
+  /** Answers with the status that the provider expects for a forged delivery. */
   refuseUnverified(head: Head, source: NamedSource, delivery: Delivery, refusal: Refusal): Answer
-  /** Reports a refusal without refusing. The sender gets the answer to an unwanted type. */
+  /**
+   * Reports a refusal without refusing. The sender gets the same answer as for an unwanted type.
+   */
   shadow(source: NamedSource, delivery: Delivery, refusal: Refusal): Answer
 }
 
@@ -46,7 +48,7 @@ export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer 
 
   const refuse: Refuse = (head, code, detail, how = {}) => {
     const { status } = how
-    // Unconfigured names share one row, because strangers choose them.
+    // Sources that are not configured share one row, because strangers choose their names.
     const source = sources.has(head.sourceName) ? head.sourceName : '(unknown)'
     const answer = refusedWith(code, {
       ...(status === undefined ? {} : { status }),
@@ -63,8 +65,8 @@ export function refusals({ sources, log, diagnoses, retryAfterSeconds, observer 
     refuseUnverified(head, { name, source }, delivery, refusal) {
       const { code, detail, header } = refusal
       diagnoses.offer(name, source, delivery, refusal)
-      // Keys that could not be fetched are our fault: the sender must retry, so hookonce chooses
-      // the status.
+      // Missing keys are a fault of hookonce: the sender must retry, so hookonce chooses the
+      // status.
       const status = code === 'KEYS_UNAVAILABLE' ? {} : { status: source.refusedStatus }
       return refuse(head, code, detail, { ...status, header })
     },

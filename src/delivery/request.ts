@@ -11,7 +11,7 @@ export interface Head {
   readonly url: string
   /** By lower-case name. */
   header(name: string): string | undefined
-  /** Names and values alternate, as they arrived. */
+  /** Names and values alternate, in the order of arrival. */
   readonly headerPairs: readonly string[]
   /** The address of the connection. Undefined if the platform does not provide it. */
   peerAddress(): string | undefined
@@ -42,7 +42,9 @@ export function nodeHead(sourceName: string, request: IncomingMessage): Head {
   }
 }
 
-/** Path and query. A router may have cut `url`, and keeps the whole one beside it. */
+/**
+ * The path and the query. A router may have cut `url`, and keeps the whole URL in another property.
+ */
 export function urlOf(request: IncomingMessage): string {
   return (request as { originalUrl?: string }).originalUrl ?? request.url ?? ''
 }
@@ -59,12 +61,12 @@ export function fetchHead(sourceName: string, request: Request, peerAddress?: st
   }
 }
 
-/** The request as a source sees it. */
+/** The request in the form that a source reads. */
 export function deliveryOf({ method, url, header }: Head, body: Uint8Array): Delivery {
   return { method, url, header, body, receivedAtMs: Date.now() }
 }
 
-/** The request with an id of ours in the header `name`. Replaces a value of the sender. */
+/** Sets the header `name` to a new id. Replaces a value of the sender. */
 export function stamped(head: Head, name: string): Head {
   const stamp = randomUUID()
   const others = withoutHeader(head, name)

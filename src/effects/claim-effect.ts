@@ -31,13 +31,16 @@ export interface EffectRequest {
 
 export type EffectClaim =
   | { readonly kind: 'done'; readonly result: unknown }
-  /** This run makes the call. */
+  /** This run must make the call. */
   | { readonly kind: 'ours'; readonly call: OpenCall }
 
 export interface OpenCall {
   readonly epoch: number
   readonly idempotencyKey: string
-  /** When an earlier run called with the same key, if its outcome was not recorded. */
+  /**
+   * When an earlier run made a call with the same key, if the outcome of that call was not
+   * recorded.
+   */
   readonly calledAt: Date | undefined
 }
 
@@ -49,9 +52,9 @@ export function effectOf({ subscriber, business }: HandlerRun, key: string): Eff
 }
 
 /**
- * Records under the live fence that this run is about to call, or returns why it must not. The
- * job's row is locked until that commit. If the job is rescued before it, nothing is started. If
- * the job is rescued after it, the next run finds the started call.
+ * Records under the live fence that this run is about to call, or returns why it must not call. The
+ * job's row is locked until the commit. If the job is rescued before the commit, no call is
+ * started. If it is rescued after the commit, the next run finds the started call.
  */
 export async function claimEffect(run: HandlerRun, request: EffectRequest): Promise<EffectClaim> {
   const first = opened(request, 0)
@@ -70,7 +73,7 @@ function opened(
   return { epoch, calledAt, idempotencyKey: effectDownstreamKey({ tenant, key, epoch }) }
 }
 
-/** The usual case, in one round trip: the effect was never requested before. */
+/** The usual case takes one round trip: the effect was never requested before. */
 function startFirst({ business: { pool }, job }: HandlerRun, request: EffectRequest): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const [live, started, committed] = inOneWrite(
@@ -160,7 +163,7 @@ interface UnknownOutcome {
   readonly reason: string
 }
 
-/** The effect is unknown and the job stops, in one commit; see ledger/jobs/settle.ts. */
+/** One commit marks the effect as unknown and stops the job; see ledger/jobs/settle.ts. */
 async function recordUnknown(client: PoolClient, run: HandlerRun, found: UnknownOutcome): Promise<void> {
   await markUnknown(client, { ...found, reason: storable(found.reason) })
   const reason = storable(`effect "${found.effect.key}": ${found.reason}`)
@@ -180,7 +183,8 @@ export async function stopAtUnknown(run: HandlerRun, found: UnknownOutcome): Pro
 }
 
 /**
- * Stops a job whose transaction met an unknown effect and was rolled back, if it is still unknown.
+ * Stops a job whose transaction met an unknown effect and was rolled back, if the effect is still
+ * unknown.
  */
 export async function stopIfUnknown(run: HandlerRun, request: EffectRequest): Promise<never> {
   const reason = await fenced(run, async (client) => {
@@ -207,7 +211,7 @@ function fenced<Result>(
   })
 }
 
-/** The usual time of a call. Jitter is added, so that waiting jobs are not retried together. */
+/** The usual duration of a call. Jitter is added, so that waiting jobs do not all retry at once. */
 const TURN_MS = 1_000
 
 export function busy({ key }: EffectId): EffectBusy {

@@ -129,8 +129,8 @@ async function runEffect<Result>(
     const reason = 'it was called, and the called service does not know the outcome'
     return stopAtUnknown(run, { effect: request.effect, epoch, reason })
   }
-  // With the same key, even in atMostOnce: the service can then still recognise a frozen caller
-  // that calls after the reconciliation.
+  // Uses the same key even in atMostOnce. If a frozen run calls after the reconciliation, the
+  // service can still recognise the duplicate.
   return callAndRecord(run, open, work)
 }
 
@@ -154,7 +154,7 @@ async function callAndRecord<Result>(
       fetch: effectFetch(run, idempotencyKey),
     })
   } catch (error) {
-    // Any other error leaves the outcome open. So does the refusal of a second call, because it
+    // Any other error leaves the outcome open. A refusal of a second call does too, because it
     // proves nothing about the first. The row stays `started`, and the next request decides.
     const isDefinite = error instanceof NotDone || error instanceof Unsent
     if (isDefinite && open.call.calledAt === undefined) {
@@ -166,9 +166,9 @@ async function callAndRecord<Result>(
 }
 
 /**
- * The process may have been frozen between the commit and the call, for longer than its lease. In
- * that case nothing is called. If there was also no earlier call, the effect is recorded as not
- * done: otherwise its outcome would count as unknown.
+ * The process may have been frozen between the commit and the call for longer than its lease. It
+ * then makes no call. Without an earlier call, the effect is recorded as not done: otherwise its
+ * outcome would count as unknown.
  */
 async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void> {
   try {
@@ -179,7 +179,7 @@ async function requireHeld(run: HandlerRun, open: CallInProgress): Promise<void>
       result: null,
       reason: 'it was not called: the lease was lost',
     } as const
-    // If this is refused, another run has decided already.
+    // If the ledger refuses this, another run has already decided.
     if (open.call.calledAt === undefined) await end(run, open, uncalled).catch(() => undefined)
     throw error
   }
@@ -193,7 +193,7 @@ async function record<Result>(run: HandlerRun, open: CallInProgress, result: Res
     })
   } catch (error) {
     if (!(error instanceof HookonceError) || !UNKEPT.has(error.code)) throw error
-    // The effect has happened, and must be recorded as done. Only its result is lost.
+    // The effect happened and must be recorded as done. Only its result is lost.
     await end(run, open, { state: 'done', result: null, reason: error.message })
     throw error
   }

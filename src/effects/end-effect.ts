@@ -29,14 +29,14 @@ export async function recordOutcome(pool: Pool, ended: EndedEffect): Promise<voi
   }
 }
 
-/** The server understood the statement and refused it: a retry would not help. */
+/** The server refused the statement itself, so a retry would not help. */
 function isRefusal(error: unknown): boolean {
   return /^(22|23|42)...$/.test(sqlStateOf(error))
 }
 
 /**
- * Records the outcome of a call that took longer than its lease or its timeout, and already counts
- * as unknown. The waiting jobs continue. False: a person has already decided.
+ * Records the outcome of a call that exceeded its lease or its timeout, and so already counts as
+ * unknown. The waiting jobs then continue. False: an operator has already decided.
  */
 function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
   return inTransaction(pool, async (client) => {

@@ -9,7 +9,7 @@ type RepeatableBody = string | URLSearchParams | Uint8Array
 
 export type FetchOnceInit = Omit<FetchInit, 'body' | 'mode'> &
   Pick<EffectOptions<RecordedReply>, 'mode' | 'downstreamTtlMs' | 'reconcile'> & {
-    /** The business key of this call: there is one call per key. */
+    /** The business key of this call. hookonce makes one call per key. */
     readonly effect: string
     readonly body?: RepeatableBody | null
   }
@@ -18,13 +18,13 @@ export type FetchOnceInit = Omit<FetchInit, 'body' | 'mode'> &
 export interface RecordedReply {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
-  /** Null if there is none, or it is too large to record. */
+  /** The body. Null if the reply has none, or if it is too large to record. */
   readonly body: string | null
 }
 
-/** Less than the limit of a recorded result: the headers need room too. */
+/** Smaller than the limit of a recorded result, which also holds the headers. */
 const MAX_BODY_BYTES = 48 * 1024
-/** Headers that a handler may need; the others belong to the transport. */
+/** Headers that a handler may need. The other headers belong to the transport. */
 const KEPT_HEADERS = ['content-type', 'location', 'request-id', 'x-request-id']
 
 const bodySchema = z.union(
@@ -37,11 +37,11 @@ export interface FetchEffect {
   readonly key: string
   readonly work: EffectWork<RecordedReply>
   readonly options: EffectOptions<RecordedReply>
-  /** The reply for the handler. Undefined: a person confirmed the effect without one. */
+  /** The reply for the handler. Undefined: an operator confirmed the effect without a reply. */
   response(reply: RecordedReply | undefined): Response
 }
 
-/** Its input is the request: another request with the same key is refused. */
+/** The input of the effect is the request: another request with the same key is refused. */
 export function fetchEffect(
   url: string | URL,
   { effect: key, mode, downstreamTtlMs, reconcile, ...init }: FetchOnceInit,

@@ -5,7 +5,7 @@ import { collectGarbage } from '../../test/support/collect-garbage.ts'
 import { effectFetch } from './fetch.ts'
 import type { HandlerRun } from './run.ts'
 
-/** A service that takes requests and never answers. */
+/** A service that accepts requests and never answers. */
 async function silentService(): Promise<{ url: string; called: Promise<void> }> {
   let onCall = (): void => undefined
   const called = new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ function runWith(signal: AbortSignal): HandlerRun {
 
 /* Node drops signals that only a Request or AbortSignal.any() refers to. */
 
-test('a call without a reply ends at its time limit, also if memory is collected meanwhile', async () => {
+test('a call without a reply ends at its timeout, also after a garbage collection', async () => {
   collectGarbage()
   const { url } = await silentService()
   const fetch = effectFetch(runWith(new AbortController().signal), 'k')
@@ -36,7 +36,7 @@ test('a call without a reply ends at its time limit, also if memory is collected
   })
 })
 
-test('a call ends when its run is interrupted, also if memory is collected meanwhile', async () => {
+test('a call ends when its run is interrupted, also after a garbage collection', async () => {
   collectGarbage()
   const { url, called } = await silentService()
   const interruption = new AbortController()
@@ -47,7 +47,7 @@ test('a call ends when its run is interrupted, also if memory is collected meanw
   await calling
 })
 
-test('a call ends with a signal of its caller, also if memory is collected meanwhile', async () => {
+test('a call ends with a signal of its caller, also after a garbage collection', async () => {
   collectGarbage()
   const { url } = await silentService()
   const fetch = effectFetch(runWith(new AbortController().signal), 'k')

@@ -8,17 +8,17 @@ import { NotDone, RetryAfter } from '../model/handler-errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { HandlerRun } from './run.ts'
 
-/** Half of a handler's default timeout: leaves time to record that a reply was lost. */
+/** Half of a handler's default timeout: leaves time to record a lost reply. */
 const DEFAULT_TIMEOUT_MS = 30_000
 /** Enough of an error response to understand it. */
 const MAX_QUOTE_CHARS = 300
 /** MAX_QUOTE_CHARS characters of up to four bytes, with a margin. */
 const MAX_QUOTE_BYTES = 4 * 1024
-/** Far more than a reply needs, and small enough for many calls at once. */
+/** Far more than a reply needs, and small enough for many parallel calls. */
 const MAX_REPLY_BYTES = 10 * 1024 * 1024
 
 export interface FetchInit extends RequestInit {
-  /** For the whole exchange, the body of the reply included. */
+  /** The timeout of the whole exchange, including the body of the reply. */
   readonly timeoutMs?: number
 }
 
@@ -32,7 +32,7 @@ const timeoutSchema = strict({
     .max(2 ** 31 - 1),
 })
 
-/** A request that could not be built: it is certain that nothing was sent. */
+/** The request could not be built, so nothing was sent. */
 export class Unsent extends HookonceError {
   constructor(url: string | URL, cause: unknown) {
     super('CONFIG_INVALID', `fetch("${url}"): nothing was sent: ${textOfThrown(cause)}`, { cause })
@@ -53,7 +53,7 @@ export function effectFetch(run: HandlerRun, idempotencyKey: string): EffectFetc
 interface Call {
   readonly request: Request
   readonly timeoutMs: number
-  /** Signals that abort it. */
+  /** Signals that abort the request. */
   readonly parents: readonly AbortSignal[]
 }
 
@@ -98,9 +98,9 @@ async function exchange({ request, timeoutMs, parents }: Call): Promise<Response
 }
 
 /**
- * Limits how much of a reply is held in memory. Of a refusal only the quote is needed. The status
- * of a 2xx already proves that the call was done, so a larger body fails only the code that reads
- * it.
+ * Limits the part of a reply that is held in memory. Of a refusal only the quote is needed. The
+ * status of a 2xx already proves that the call was done, so a larger body fails only the code that
+ * reads it.
  */
 async function bodyOf(reply: Response, url: string): Promise<Buffer | ReadableStream> {
   const limit = reply.ok ? MAX_REPLY_BYTES : MAX_QUOTE_BYTES
@@ -127,8 +127,8 @@ function hasNoBody(status: number): boolean {
 }
 
 /**
- * Statuses under 500 that leave open whether the call was done: a timeout of the service, a
- * conflict with a call of the same key that is still in progress, a call that came too early.
+ * Statuses below 500 that leave the outcome open: a timeout of the service, a conflict with a
+ * running call that has the same key, or a call that came too early.
  */
 const UNDECIDED = new Set([408, 409, 425])
 

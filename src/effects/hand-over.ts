@@ -41,7 +41,7 @@ export class HandOver implements HandedOver {
 
   constructor(origin: HandOverOrigin) {
     this.#origin = origin
-    // The name is part of the ids of messages, with or without writes beside them.
+    // Messages have ids that contain this name, with or without writes in the same hand-over.
     this.#outgoing = outgoing(origin, WRITTEN)
     this.#committed = origin.lastStep === undefined ? NOTHING_COMMITTED : committedBy([origin.lastStep])
   }
@@ -68,7 +68,8 @@ export class HandOver implements HandedOver {
     if (this.#committed.messages) this.#outgoing.keep(0)
     const { job, epoch, lastStep, business } = this.#origin
     if (lastStep === undefined || !hasHandedOver(this)) return
-    // The job's row names only the last completion. An earlier one may have committed these writes.
+    // The job's row names only the last completion. An earlier completion may have committed these
+    // writes.
     const earlier = committedBy(await stepNames(business.pool, { job, epoch }))
     if (earlier.writes) this.writes.length = 0
     if (earlier.messages) this.#outgoing.keep(0)

@@ -20,7 +20,7 @@ const optionsSchema = strict({
    * earlier one wins. `refetch`: reads the entity at its source, which is right in any order.
    */
   tie: z.enum(['apply', 'skip', 'refetch']).default('apply'),
-  /** Reads the entity at its source, while the entity is locked here. */
+  /** Reads the entity at its source. The entity's row in the ledger is locked meanwhile. */
   refetch: z.custom<Refetch>((value) => typeof value === 'function', 'must be a function').optional(),
   /** The event deletes the entity. Its version is kept, so that a late event cannot revive it. */
   deleted: z.boolean().default(false),
@@ -34,7 +34,7 @@ export type LatestOptions<Current = unknown> = Omit<z.input<typeof optionsSchema
 
 export type Latest<Result> =
   | { readonly outcome: 'applied'; readonly result: Result }
-  /** A newer version was applied before: nothing was done. */
+  /** A newer version was already applied, so nothing was done. */
   | { readonly outcome: 'stale'; readonly reason: string }
 
 export interface EntityUpdate<Result, Current> {
@@ -80,7 +80,7 @@ export async function latest<Result, Current>(
 
   const before = await lockVersion(db, entity)
   if (before.kind === NO_VERSION && before.deleted) {
-    // The deletion had no version, so only the source knows whether this event is older.
+    // The recorded deletion has no version, so only the source knows whether this event is older.
     if (!refetch) return stale({ name, version, before: 'deleted, without a version' })
     const current = await refetch()
     if (isThere(current) && !deleted) await recordVersion(db, entity, next)
@@ -92,8 +92,7 @@ export async function latest<Result, Current>(
     await recordVersion(db, entity, next)
     return applied(await update.work(undefined))
   }
-  // Of an update and a deletion with the same version, the deletion wins, in whatever order they
-  // arrive.
+  // If an update and a deletion have the same version, the deletion wins in any order of arrival.
   if (before.deleted && !deleted) return stale({ name, version, before: `${before.version}, deleted` })
   const isDeletion = deleted && !before.deleted
   if (!isDeletion && tie === 'skip') return stale({ name, version, before: before.version })
@@ -120,8 +119,8 @@ async function refetchUnversioned<Current>(
   const before = await lockVersion(db, entity)
   const current = await refetch()
   const isRevived = before.kind === NO_VERSION && before.deleted && isThere(current)
-  // A deletion also replaces a known version: a version newer than the known one may still be older
-  // than the deletion.
+  // A deletion also replaces a known version: a version above the known one may still precede the
+  // deletion.
   if (deleted || isRevived) await recordVersion(db, entity, row)
   return current
 }
@@ -155,7 +154,10 @@ function stale({ name, version, before }: StaleUpdate): Latest<never> {
   return { outcome: 'stale', reason: `stale: ${name} is at ${before}, this event at ${version.value}` }
 }
 
-/** Why an event changed nothing: newer versions of its entities were applied. Null if it did. */
+/**
+ * The reason why an event changed nothing: newer versions of its entities were applied. Null if it
+ * changed something.
+ */
 export function staleReason(outcomes: readonly Latest<unknown>[]): string | null {
   if (outcomes.some(({ outcome }) => outcome === 'applied')) return null
   const [first] = outcomes

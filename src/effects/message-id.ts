@@ -7,7 +7,7 @@ export interface MessageStep {
   readonly epoch: number
 }
 
-/** The id of the message that a step of a job published at this place, counted from 0. */
+/** The id of the message at this place, counted from 0, of a step of a job. */
 export function messageId(
   { receiptId, subscriber, epoch }: MessageStep,
   step: string,

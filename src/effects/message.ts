@@ -16,8 +16,8 @@ const topicSchema = z
 
 const optionsSchema = strict({
   /**
-   * Messages with the same topic and key are published in the order of their commits, others in
-   * parallel.
+   * Messages with the same topic and key are published in the order of their commits. Other
+   * messages are published in parallel.
    */
   key: z
     .string()
@@ -25,7 +25,10 @@ const optionsSchema = strict({
     .max(1024)
     .regex(/^[^\0]*$/, 'must not hold a NUL')
     .optional(),
-  /** Passed on by the publisher: as HTTP headers, NATS headers, or fields of a stream entry. */
+  /**
+   * Extra headers. The publisher sends them as HTTP headers, NATS headers, or fields of a stream
+   * entry.
+   */
   headers: z
     .record(
       z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'not the name of a header'),
@@ -36,11 +39,11 @@ const optionsSchema = strict({
 
 export type PublishOptions = z.input<typeof optionsSchema>
 
-/** The outbox as the handlers of this process see it. */
+/** The outbox, as handlers of this process use it. */
 export interface Outbox {
   /** Throws if no publisher takes this topic. */
   requirePublisher(topic: string): void
-  /** Messages were committed: wakes the relay of this process. */
+  /** Called after a commit of messages: wakes the relay of this process. */
   committed(): void
   /** The trace context of the publishing handler, if an observer takes traces. */
   readonly traceContext?: (() => TraceContext | undefined) | undefined
@@ -49,28 +52,29 @@ export interface Outbox {
 /** The job whose handler publishes. */
 export interface MessageOrigin {
   readonly job: JobRef
-  /** Raised by a fresh replay, which repeats everything. */
+  /** The epoch. A fresh replay, which repeats everything, raises it. */
   readonly epoch: number
   readonly subscriber: { readonly tenant: string; readonly name: string }
   readonly business: { readonly shards: number; readonly outbox: Outbox }
 }
 
-/** Gathers the messages of one step, to be committed with it. */
+/** Collects the messages of one step, to be committed with it. */
 export interface Outgoing {
   readonly messages: readonly NewMessage[]
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Drops all but the first `count` messages: the part of the step that published them is undone.
+   * Drops all but the first `count` messages, because the part of the step that published them is
+   * rolled back.
    */
   keep(count: number): void
 }
 
-/** A message should state what happened, and where to read more. Brokers have similar limits. */
+/** A message should contain facts and a reference to more data. Brokers have similar limits. */
 const MAX_PAYLOAD_BYTES = 256 * 1024
 
 /**
- * A message's id is derived from the job, its epoch, the step and its place in the step: a step
- * that is retried makes the same messages with the same ids.
+ * A message's id is derived from the job, its epoch, the step and its place in the step. A retried
+ * step makes the same messages with the same ids.
  */
 export function outgoing(origin: MessageOrigin, step: string): Outgoing {
   const { job, epoch, subscriber, business } = origin
@@ -84,7 +88,7 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
       business.outbox.requirePublisher(topic)
       const place = { receiptId: job.receiptId, subscriber: subscriber.name, epoch }
       const id = messageId(place, step, messages.length)
-      // Without a key there is no order to keep: the message gets a lane of its own.
+      // Without a key the message needs no order, so it gets its own lane.
       const lane = key === null ? id : laneId(tenant, topic, key)
       messages.push({
         shard: shardOf(lane, business.shards),
@@ -108,7 +112,7 @@ export function outgoing(origin: MessageOrigin, step: string): Outgoing {
 
 type Headers = Record<string, string> | null
 
-/** The trace context travels with the message, unless the handler gave one. */
+/** The message carries the trace context, unless the handler passed one. */
 function tracedHeaders(headers: Headers, context: TraceContext | undefined): Headers {
   if (context === undefined) return headers
   const isGiven = Object.keys(headers ?? {}).some(isTraceHeader)

@@ -46,7 +46,7 @@ export function observedEffect<Result>(
 }
 
 function ignoreStart(): void {
-  // Nobody observes effects.
+  // No observer observes effects.
 }
 
 async function settle<Result>(promise: Promise<Result>): Promise<PromiseSettledResult<Result>> {
@@ -66,7 +66,7 @@ function outcomeOf(error: unknown, { mode, hasStarted }: ThrownBy): EffectEndFac
   if (!hasStarted) return 'refused'
   // The effect happened, but its result could not be stored.
   if (code === 'RESULT_NOT_JSON' || code === 'STEP_RESULT_TOO_LARGE') return 'done'
-  // A rolled-back transaction did nothing; the other modes record their outcome.
+  // A rolled-back transaction did nothing. The other modes record their outcome.
   if (mode === 'tx' || error instanceof NotDone || error instanceof Unsent) return 'failed'
   return 'open'
 }

@@ -16,8 +16,8 @@ export interface AdaptedTransaction {
   /** Adds a message that is committed with the transaction, and then published. Returns its id. */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * Business writes that happen once per key, whichever event requests them: the key is committed
-   * with them. Later requests return the recorded result.
+   * Business writes that happen once per key, whichever event requests them. The key is committed
+   * with the writes. Later requests return the recorded result.
    */
   effect<Result>(
     key: string,
@@ -57,13 +57,13 @@ export interface NamedStatement {
 /** One open transaction, and the records to commit with it. */
 export interface OpenTransaction {
   readonly messages: readonly NewMessage[]
-  /** The outcomes of ctx.latest for the entities in it. */
+  /** The outcomes of ctx.latest for the entities in this transaction. */
   readonly entityOutcomes: readonly Latest<unknown>[]
   onAdapter(db: Queryable): AdaptedTransaction
   onClient(client: PoolClient): Transaction
-  /** Started in it. */
+  /** Operations that were started in this transaction. */
   readonly operations: Operations
-  /** Whether a statement in it mentions a role, and so may have changed it. */
+  /** Whether a statement of this transaction mentions a role, and so may have changed it. */
   changesRole(): boolean
   close(): void
 }
@@ -81,7 +81,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   let namesRole = false
 
   function requireOpen(): void {
-    // By then the connection may belong to another transaction.
+    // After the end, the connection may belong to another transaction.
     if (isClosed)
       throw new HookonceError(
         'CONTEXT_CLOSED',
@@ -145,7 +145,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
       await client.query(`release savepoint ${name}`)
       return result
     } catch (error) {
-      // The messages and versions that `work` added are undone with it.
+      // The rollback also undoes the messages and versions that `work` added.
       keep(before.messages)
       entityOutcomes.length = before.outcomes
       await client.query(`rollback to savepoint ${name}`)

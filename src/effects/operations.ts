@@ -2,19 +2,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HookonceError } from '../model/errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 
-/** Receives an operation that failed after the end of its run, where no code awaits it. */
+/** Receives an operation that failed after its run ended, when no code awaits it. */
 export type OnLateFailure = (operation: string, error: unknown) => void
 
 /**
- * The asynchronous operations that a handler starts on its context, or on one transaction. Handlers
- * forget to await. A forgotten operation that fails must not end the process as an unhandled
- * rejection, and must not be ignored either. So each operation is registered here, and whoever ends
- * the context or the transaction calls `requireAwaited` first.
+ * The asynchronous operations that a handler starts on its context, or on one transaction. A
+ * handler may forget to await an operation. If that operation fails, the failure must neither end
+ * the process as an unhandled rejection nor be ignored. So each operation is registered here, and
+ * `requireAwaited` is called before the context or the transaction ends.
  */
 export class Operations {
   readonly #pending = new Set<Operation<unknown>>()
   #failures: OperationFailure[] | undefined
-  /** Receives failures after the end. */
+  /** Receives failures after the context or transaction ended. */
   #onLateFailure: ((failure: OperationFailure) => void) | undefined
 
   start<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
@@ -31,7 +31,7 @@ export class Operations {
     return operation?.name
   }
 
-  /** Throws if an operation has not ended, or has failed and nothing awaited it. */
+  /** Throws if an operation is pending, or has failed and no code awaited it. */
   requireAwaited(): void {
     const pending = this.firstPending
     if (pending !== undefined) throw new HookonceError('CONTEXT_CLOSED', `${pending} was not awaited`)
@@ -42,7 +42,8 @@ export class Operations {
   }
 
   /**
-   * Resolves when nothing is pending. Code that awaited one may start the next in the same turn.
+   * Resolves when nothing is pending. Checks again after a turn: code that awaited an operation may
+   * start the next one in the same turn.
    */
   async idle(): Promise<void> {
     while (this.#pending.size > 0) {
@@ -53,7 +54,7 @@ export class Operations {
 
   close(onLateFailure: OnLateFailure): void {
     this.#onLateFailure = ({ operation, error }) => {
-      // Code that awaits the operation does so by the next turn.
+      // If any code awaits the operation, it does so by the next turn.
       void nextTurn().then(() => {
         if (!operation.isObserved) onLateFailure(operation.name, error)
       })
@@ -84,8 +85,8 @@ interface OperationOrigin {
 
 /**
  * A promise that knows whether any code observes it. Its rejection counts as handled from the
- * start; code that awaits it still receives the rejection. `then` returns another Operation, so
- * that a chain that nothing awaits is known as well.
+ * start; code that awaits the promise still receives the rejection. `then` returns another
+ * Operation, so an unawaited chain is known as well.
  */
 class Operation<Result> extends Promise<Result> {
   readonly #origin: OperationOrigin

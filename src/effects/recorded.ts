@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import { HookonceError } from '../model/errors.ts'
 
-/** Results are read on every attempt: return the id of larger data, not the data. */
+/**
+ * Every attempt reads the results, so they must be small: return the id of large data, not the
+ * data.
+ */
 const MAX_RESULT_BYTES = 64 * 1024
 
 /**
- * A result as JSON, or null for none. Values that JSON would silently change are refused: a date
- * that is read back as text would be noticed only at the first retry in production.
+ * A result as JSON, or null if there is none. Values that JSON would silently change are refused: a
+ * date that is read back as text would be noticed only at the first retry in production.
  */
 export function toRecord(what: string, result: unknown): string | null {
   if (result === undefined) return null
@@ -29,7 +32,7 @@ export function fromRecord(json: string | null): unknown {
 }
 
 /**
- * Hash of the declared input of a step or an effect, to notice another input under the same name.
+ * Hash of the declared input of a step or an effect, to detect another input under the same name.
  */
 export function inputHash(what: string, input: unknown): Buffer | null {
   if (input === undefined) return null
@@ -38,7 +41,7 @@ export function inputHash(what: string, input: unknown): Buffer | null {
   return createHash('sha256').update(canonical(input)).digest()
 }
 
-/** Two declared inputs must be equal. If either was not declared, there is nothing to compare. */
+/** Two declared inputs must be equal. If either is not declared, there is nothing to compare. */
 export function requireSameInput(what: string, before: Uint8Array | null, now: Uint8Array | null): void {
   if (!before || !now || Buffer.compare(before, now) === 0) return
   throw new HookonceError(
@@ -56,18 +59,18 @@ function canonical(value: unknown): string {
   return `{${sorted.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`
 }
 
-/** Deeper than real data. PostgreSQL allows more, but recursion must end. */
+/** Real data is not as deep. PostgreSQL allows more, but the recursion needs a limit. */
 const MAX_DEPTH = 100
 
 interface Place {
   readonly path: readonly string[]
   /** The objects around the value, to find cycles. */
   readonly inside: readonly object[]
-  /** Whether the value is stored; an input is only compared. */
+  /** True if the value is stored. An input is only compared. */
   readonly isKept: boolean
 }
 
-/** Why a value is not JSON, and where; undefined if it is. */
+/** The place and the reason why a value is not JSON. Undefined if it is JSON. */
 function notJson(value: unknown, place: Place): string | undefined {
   const { path, inside, isKept } = place
   const at = path.length === 0 ? '' : ` at "${path.join('.')}"`
@@ -103,7 +106,7 @@ function notJson(value: unknown, place: Place): string | undefined {
 
 /** Finds entries of a list that JSON would turn into null or drop. */
 function unlisted(list: readonly unknown[]): string | undefined {
-  // Finds holes too. An undefined member of an object is fine: it reads as undefined again.
+  // Also finds holes. An undefined member of an object is allowed: it is read back as undefined.
   if (list.includes(undefined)) return 'a list with undefined in it'
   const extra = Object.keys(list)[list.length]
   return extra === undefined ? undefined : `a list with a property "${extra}"`

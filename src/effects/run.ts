@@ -11,8 +11,8 @@ import type { Outbox } from './message.ts'
 import { Operations } from './operations.ts'
 
 /**
- * One run of a job, as the calls of its handler use it. There is one object for each run: the class
- * in process/run.ts. Its parts have three lifetimes:
+ * One run of a job, as the calls of its handler use it. There is one object per run: the class in
+ * process/run.ts. Its parts have three lifetimes:
  *
  * - `business` and `subscriber` live as long as the process, and all runs share them;
  * - the job, its epoch and its lease are fixed when the job is claimed or accepted;
@@ -30,7 +30,10 @@ export interface HandlerRun extends HandOverOrigin {
   readonly progress: Progress
 }
 
-/** What all handlers of a process share: the ledger's database, its outbox, and the observer. */
+/**
+ * The objects that all handlers of a process share: the ledger's database, its outbox, and the
+ * observer.
+ */
 export interface Business {
   readonly pool: Pool
   readonly shards: number
@@ -49,30 +52,30 @@ export interface HandlerSubscriber {
 }
 
 /**
- * What a handler has done so far. A class, because there is one for each run (decision 0016).
+ * The progress of a handler. A class, because there is one object per run (decision 0016).
  * Collections are created on first use: most handlers need none.
  */
 export class Progress {
   readonly operations = new Operations()
-  /** For the completion of the job. */
+  /** Writes and messages for the completion of the job. */
   readonly handOver: HandOver
   /** The outcomes of ctx.latest and tx.latest, by entity. */
   readonly entityOutcomes: Latest<unknown>[] = []
-  /** Set when a commit of the run itself has settled the job. */
+  /** The state in which a commit of the run itself has settled the job. */
   settled: 'processed' | 'attention' | undefined = undefined
-  /** Why the run must end, even if the handler catches the error. */
+  /** The error that must end the run, even if the handler catches it. */
   stopped: Error | undefined = undefined
-  /** The handler has ended; only operations that it did not await are still pending. */
+  /** True when the handler has ended. Operations that it did not await may still be pending. */
   hasHandlerEnded = false
-  /** The run has ended: later calls of the handler are refused. */
+  /** True when the run has ended. Later calls of the handler are refused. */
   isClosed = false
   /** Names of steps and transactions that this run has used. */
   names: Set<string> | undefined = undefined
   /** Names of transactions that are open. */
   openTransactions: Set<string> | undefined = undefined
   /**
-   * Records of steps that this run has written or found. All of them must still be there when the
-   * job completes: a failover can lose commits.
+   * Records of steps that this run has written or found. All of them must still exist when the job
+   * completes: a failover can lose commits.
    */
   steps = 0
   /** Effects that this run has requested, by key. */
@@ -83,15 +86,18 @@ export class Progress {
   }
 }
 
-/** An effect that a run has requested: a second request with the same input shares the answer. */
+/**
+ * An effect that a run has requested. A second request with the same input gets the same answer.
+ */
 export interface RequestedEffect {
   readonly answer: Promise<unknown>
   readonly inputHash: Buffer | null
 }
 
-/** A name is used once in a run: the next attempt would silently skip a second use. */
+/** Each name is used once per run: the next attempt would silently skip a second use. */
 export function claimName({ progress }: HandlerRun, name: string): void {
-  // Checked before the work: work whose record is refused would be repeated.
+  // Checks the name before the work: if the record were refused afterwards, the work would be
+  // repeated.
   check(keptName, name, 'the name of a step or transaction')
   progress.names ??= new Set()
   if (progress.names.has(name)) {

@@ -6,22 +6,22 @@ import { fromRecord, inputHash, requireSameInput, toRecord } from './recorded.ts
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 
 const stepOptions = strict({
-  /** What the step depends on, as JSON: a step with another input than recorded is refused. */
+  /** The input of the step, as JSON. A step with another input than the recorded one is refused. */
   input: z.unknown().optional(),
 })
 
 export type StepOptions = z.input<typeof stepOptions>
 
-/** The argument of the work of a step or an effect. */
+/** The argument of the function of a step or an effect. */
 export interface Call {
-  /** Stable: the same on every attempt. */
+  /** The idempotency key. Every attempt has the same key. */
   readonly idempotencyKey: string
   readonly signal: AbortSignal
 }
 
 /**
  * A checkpoint. Once the result of `work` is recorded, `work` never runs again in this job. A crash
- * before that repeats it; use an effect for work that must not be repeated.
+ * before the record repeats `work`. Use an effect for work that must not be repeated.
  */
 export async function step<Result>(
   run: HandlerRun,

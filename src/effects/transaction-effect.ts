@@ -8,7 +8,7 @@ import { inputHash, toRecord } from './recorded.ts'
 import { type HandlerRun, stop } from './run.ts'
 
 const optionsSchema = strict({
-  /** What the effect depends on, as JSON: the same key with another input is refused. */
+  /** The input of the effect, as JSON. The same key with another input is refused. */
   input: z.unknown().optional(),
 })
 
@@ -20,7 +20,7 @@ interface TransactionEffect<Result> {
   readonly options: TransactionEffectOptions
 }
 
-/** A transaction met an unknown effect: it must be rolled back before the job can stop. */
+/** A transaction met an unknown effect. It must be rolled back before the job can stop. */
 export class UnknownEffectMet extends Error {
   readonly request: EffectRequest
 

@@ -17,9 +17,11 @@ import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 import { stopAfterRollback, UnknownEffectMet } from './transaction-effect.ts'
 
 export interface TransactionOptions {
-  /** A handler with several transactions names each: a name runs once per job. */
+  /**
+   * A name for a handler with several transactions. A transaction with a name runs once per job.
+   */
   readonly name?: string
-  /** The last action of the handler: the same commit completes the job. */
+  /** True if this is the last action of the handler. The same commit then completes the job. */
   readonly last?: boolean
 }
 
@@ -33,9 +35,9 @@ const LOST_JOB_OR_STEP =
   'another worker owns this job now, or a failover of the database lost an earlier step of this run'
 
 /**
- * A call of ctx inside a transaction would commit apart from it, or wait for it forever. Calls
- * beside a transaction are refused too, because they look the same. AsyncLocalStorage could
- * distinguish them, but it slows every promise of the process: by a seventh of the cost of a
+ * A call of ctx inside a transaction would commit separately, or wait for the transaction forever.
+ * Calls in parallel to a transaction look the same, so they are refused too. AsyncLocalStorage
+ * could distinguish them, but it slows every promise of the process, by a seventh of the cost of a
  * transaction.
  */
 export function refuseInside({ progress }: HandlerRun, what: string): void {
@@ -48,8 +50,8 @@ export function refuseInside({ progress }: HandlerRun, what: string): void {
 }
 
 /**
- * The handler's work. With an adapter it also gets the native transaction, and `tx` offers only the
- * methods that the native one lacks.
+ * The handler's function. With an adapter it also gets the native transaction, and `tx` has only
+ * the methods that the native one lacks.
  */
 export type Work<Result> = (tx: Transaction, native: unknown) => PromiseLike<Result>
 
@@ -92,14 +94,14 @@ async function doneBefore(
   return { result: fromRecord(found.result) }
 }
 
-/** One try of a transaction, on our connection or on an adapter. */
+/** One attempt of a transaction, on a connection of hookonce or on an adapter. */
 interface Step<Result>
   extends Pick<ReturnType<typeof openTransaction>, 'onClient' | 'onAdapter' | 'changesRole'> {
-  /** Runs the handler's work. */
+  /** Runs the handler's function. */
   perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
   /**
-   * Our statements before the commit, in this order. The last one requires the live fence: if it is
-   * stale, nothing is committed.
+   * The statements of hookonce before the commit, in this order. The last one requires the live
+   * fence: if the fence is stale, nothing is committed.
    */
   closingStatements(db: Queryable, result: Result): (() => Promise<void>)[]
   committed(): void
@@ -124,10 +126,12 @@ function stepOf<Result>(
       progress.openTransactions.add(name)
       try {
         const result = await work(tx as Transaction, native)
-        // A handler may have caught the reason to stop: an incomplete transaction must not commit.
+        // The handler may have caught the error that must stop it. An incomplete transaction must
+        // not commit.
         if (progress.stopped) throw progress.stopped
         operations.requireAwaited()
-        // The handler did not await it, and has ended: its job must not be completed by it.
+        // The handler ended without awaiting this transaction, so this transaction must not
+        // complete its job.
         if (last && progress.hasHandlerEnded)
           throw new HookonceError(
             'CONTEXT_CLOSED',
@@ -168,10 +172,10 @@ function stepOf<Result>(
 }
 
 /**
- * Saves round trips: BEGIN travels with the first statement of `work`, and COMMIT right behind our
- * closing statements. If those fail, the COMMIT rolls back. Then the session is reset for the next
- * user of this connection, unless the pool is the caller's. A role that `work` has set may not
- * write to the ledger, so the reset also comes before the closing statements.
+ * Saves round trips: BEGIN is sent with the first statement of `work`, and COMMIT directly after
+ * the closing statements. If those fail, the COMMIT rolls back. Then the session is reset for the
+ * next user of this connection, unless the pool belongs to the caller. A role that `work` has set
+ * may lack the right to write to the ledger, so a reset also precedes the closing statements.
  */
 function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: Step<Result>): Promise<Result> {
   const { pool } = business
@@ -210,7 +214,7 @@ function inAdapterTransaction<Result>(
       },
     }
     const db = setSchema(onNative, schemaOf(business.pool))
-    // As in our own transactions: a frozen process must not keep its locks.
+    // Same timeout as in transactions of hookonce: a frozen process must not keep its locks.
     await query(SET_IDLE_TIMEOUT, [String(Math.ceil(subscriber.timeoutMs))])
     const result = await step.perform(step.onAdapter(db), native)
     for (const send of step.closingStatements(db, result)) await send()
@@ -218,7 +222,7 @@ function inAdapterTransaction<Result>(
   })
 }
 
-/** Undefined schema, undefined table. */
+/** SQLSTATEs: undefined schema, undefined table. */
 const NOT_THERE = new Set(['3F000', '42P01'])
 
 function refuseElsewhere(error: unknown): never {
@@ -227,7 +231,7 @@ function refuseElsewhere(error: unknown): never {
   throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 
-/** The result as JSON. Handlers often return the result of a query or of tx.latest() as it is. */
+/** The result as JSON. Handlers often return the result of a query or of tx.latest() unchanged. */
 function toJson(name: string, result: unknown): string | null {
   return toRecord(`transaction "${name}"`, withoutDriver(result))
 }

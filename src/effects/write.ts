@@ -3,13 +3,16 @@ import { check, strict } from '../input/checked.ts'
 import { refuseInWrite } from '../sql/statement-kind.ts'
 
 const values = z.array(z.unknown())
-/** How many rows it must change; otherwise the attempt fails, and nothing is written. */
+/**
+ * The number of rows that the statement must change. With any other number the attempt fails, and
+ * nothing is written.
+ */
 const rows = z.int().nonnegative().optional()
 
 const writeSchema = z.union(
   [
     strict({ text: z.string().min(1), values: values.default([]), rows }),
-    // The results of Drizzle's toSQL() and Kysely's compile(), which have more keys than these.
+    // Accepts the results of Drizzle's toSQL() and Kysely's compile(), which have additional keys.
     z.looseObject({ sql: z.string().min(1), params: values, rows }),
     z.looseObject({ sql: z.string().min(1), parameters: z.array(z.unknown()).readonly(), rows }),
   ],

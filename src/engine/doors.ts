@@ -7,7 +7,7 @@ import { lastSegment } from '../http/last-segment.ts'
 import { receiveBuffered, receiveFetch, receiveNode } from '../receive/doors.ts'
 import type { Seat } from './seat.ts'
 
-/** The doors of a receiver over a ledger, which is opened by the first delivery. */
+/** The doors of a receiver over a ledger. The first delivery opens the ledger. */
 export function engineDoors(seat: Pick<Seat, 'engine'>): Doors {
   return {
     async node(request, response, { source } = {}) {

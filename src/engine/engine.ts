@@ -19,8 +19,8 @@ import { operatorTables } from './operator-tables.ts'
 import { type ProcessShare, workStages } from './work.ts'
 
 /**
- * Every stage over one ledger: receiver, worker, relay and upkeep. It owns when they are opened,
- * started, drained and stopped. All of its state is its own, so that a process may hold several.
+ * Every stage over one ledger: receiver, worker, relay and upkeep. The engine decides when they are
+ * opened, started, drained and stopped. It shares no state, so a process may hold several engines.
  */
 export interface Engine {
   /** Adds a handler. Throws once the ledger is open. */
@@ -29,7 +29,7 @@ export interface Engine {
   inline: InlineSources['add']
   /**
    * Opens the ledger and wires the receiver, once. After a failure the next call tries again. With
-   * several ledgers: that of the source, or all of them.
+   * several ledgers: opens the ledger of the source, or all of them.
    */
   open(source?: string): Promise<OpenStages>
   /**
@@ -41,9 +41,9 @@ export interface Engine {
   answerUnopened(error: unknown): Answer
   /** The ledger of a source. Without one, the home ledger. */
   ledger(source?: string): Promise<Ledger>
-  /** Every ledger, for questions and verbs of the program itself. */
+  /** Every ledger, for calls from the program itself. */
   ledgers(): Promise<Ledgers>
-  /** The same on the operators' connections. */
+  /** Every ledger, on the operators' connections. */
   operators(): Promise<Ledgers>
   /** Starts worker, relay and upkeep, once. After a failure the next call tries again. */
   start(): Promise<void>
@@ -56,7 +56,7 @@ export interface Engine {
   snapshot(): Promise<MetricsSnapshot>
 }
 
-/** How an engine fits into a process that has several. */
+/** The connection of an engine to a process that has several. */
 export interface EnginePlace {
   readonly share: ProcessShare
   /** Confirms in the open ledger that the tenants of this engine live there. */
@@ -101,7 +101,7 @@ export function createEngine(options: CheckedOptions, place?: EnginePlace): Engi
     return opening
   }
 
-  /** Also in processes that only receive. */
+  /** Also runs in processes that only receive. */
   function startFlushing(opened: OpenStages): OpenStages {
     const { chore, flush } = countFlush(opened.ledger, {
       snapshot: () => counts.snapshot(undefined),
@@ -127,7 +127,7 @@ export function createEngine(options: CheckedOptions, place?: EnginePlace): Engi
 
   /**
    * A process that never calls start() only receives. If no process works on the ledger one lease
-   * after the first delivery, start() was probably forgotten: that is reported once.
+   * after the first delivery, start() was probably forgotten. That is reported once.
    */
   function watchForWorker({ ledger }: OpenStages): void {
     if (isWatchingForWorker) return
@@ -166,7 +166,8 @@ export function createEngine(options: CheckedOptions, place?: EnginePlace): Engi
     await work.stop(drainMs)
     await opened.diagnoses.idle()
     await Promise.all([opened.rejections.stop(), inline.stopReports()])
-    // Again: a delivery in progress at the first flush may have been a duplicate, which is counted.
+    // Flushes again: a delivery in progress at the first flush may have been a duplicate, which is
+    // counted.
     await opened.acceptor.idle()
     await stopFlushing?.()
     await inline.close()

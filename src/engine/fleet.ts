@@ -34,7 +34,7 @@ interface Each<Result> {
   readonly failed: readonly Station[]
 }
 
-/** A ledger that was down at start() is tried again this often. */
+/** The delay before another attempt to reach a ledger that was down at start(). */
 const TRY_AGAIN_MS = 1_000
 /** A move of a tenant is noticed within this time. Its deliveries are refused meanwhile. */
 const FOLLOW_MS = 1_000
@@ -62,7 +62,7 @@ export function createFleet(options: ManyOptions): Engine {
     return stations.place()
   }
 
-  /** Notices tenants that are moved, also in a process that gets no deliveries of theirs. */
+  /** Notices moved tenants, even in a process that gets none of their deliveries. */
   async function follow(): Promise<void> {
     const { signal } = stopped
     while (!signal.aborted) {
@@ -72,7 +72,7 @@ export function createFleet(options: ManyOptions): Engine {
         await stations.refresh()
         if (stations.areIncomplete) await stations.place()
       } catch (error) {
-        // The ledgers in use work on without the home ledger.
+        // The ledgers in use continue to work without the home ledger.
         if (!signal.aborted) observer.trouble({ doing: 'reading the places of the tenants', error })
       }
     }
@@ -86,7 +86,7 @@ export function createFleet(options: ManyOptions): Engine {
     if (isWorking) void startPersistently(station)
   }
 
-  /** Every source that is not configured is refused by the same engine. */
+  /** One engine refuses all sources that are not configured. */
   async function engineOf(source: string): Promise<Engine> {
     if (!stations.engineOf(source)) await place()
     const engine = stations.engineOf(source)
@@ -99,8 +99,8 @@ export function createFleet(options: ManyOptions): Engine {
   }
 
   /**
-   * Does this with every engine at once. One that succeeds is enough, unless another failed for a
-   * reason that a retry does not cure.
+   * Runs `work` with all engines in parallel. One success is enough, unless another engine failed
+   * with an error that a retry cannot fix.
    */
   async function withEach<Result>(act: (engine: Engine) => Promise<Result>): Promise<Each<Result>> {
     await place()
@@ -159,7 +159,7 @@ export function createFleet(options: ManyOptions): Engine {
       subscriptions.push(given)
     },
     inline(source, handler, given) {
-      // Checks the arguments. With a key store of its own, the source needs no ledger and no place.
+      // Checks the arguments. A source with its own key store needs neither a ledger nor a place.
       const alone = createEngine({ ...options, ledgers: undefined })
       const doors = alone.inline(source, handler, given)
       const one = { source, handler, options: given, doors: given.store ? doors : undefined }
@@ -219,7 +219,7 @@ export function createFleet(options: ManyOptions): Engine {
 
   async function doorsOf(one: InlineRegistration): Promise<Doors> {
     await engineOf(one.source)
-    if (!one.doors) throw new Error(`the source ${one.source} has an engine, but no doors`)
+    if (!one.doors) throw new Error(`the source ${one.source} has an engine, but no receiver`)
     return one.doors
   }
 
@@ -232,7 +232,7 @@ export function createFleet(options: ManyOptions): Engine {
   }
 }
 
-/** Resolves as soon as one is true, so that a slow ledger does not delay the answer. */
+/** Resolves as soon as one result is true, so that a slow ledger does not delay the answer. */
 function isAny(questions: readonly Promise<boolean>[]): Promise<boolean> {
   return new Promise((resolve) => {
     for (const question of questions) void question.then((is) => is && resolve(true))

@@ -31,7 +31,7 @@ export interface InlineSources {
 
 interface InlineSourcesOptions {
   readonly open: () => Promise<OpenStages>
-  /** Like `open`, but while the engine stops it returns only what is already open. */
+  /** Like `open`. While the engine stops, it returns the ledger only if it is already open. */
   readonly openOrStopping: () => Promise<OpenStages>
   readonly options: CheckedOptions
   readonly observer: Observer
@@ -47,7 +47,7 @@ export function inlineSources({
   const keys = ledgerKeys(async () => {
     const { ledger } = await open()
     const { schema, prepare, migrate } = options
-    // A second ledger in the same database may have sources of the same names.
+    // A second ledger in the same database may have sources with the same names.
     const table = schema === DEFAULT_SCHEMA ? undefined : `${schema}.inline_key`
     return { database: ledger.business, prepare, migrate, table }
   })
@@ -64,7 +64,7 @@ export function inlineSources({
       const where = `.inline('${name}')`
       const source = sourceNamed(options, name, where)
       if (Object.hasOwn(options.sourceLimits, name)) {
-        const fault = `sourceLimits.${name} does not hold for an inline source: pass its limits to ${where}`
+        const fault = `sourceLimits.${name} does not apply to an inline source: pass its limits to ${where}`
         throw new HookonceError('CONFIG_INVALID', fault)
       }
       names.add(name)

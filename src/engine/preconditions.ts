@@ -33,7 +33,7 @@ export async function warnOfEphemeral({ dataDir }: Ledger, observer: Observer): 
   const why = dataDir === undefined ? undefined : await whyEphemeral(dataDir)
   if (why === undefined) return
   observer.warning?.({
-    message: 'the embedded ledger does not last: acknowledged events are lost with its folder',
+    message: 'the embedded ledger is in a temporary folder: acknowledged events are lost with it',
     detail: `${why}: set \`dir\` (--dir) to a folder that stays, or \`database\` (DATABASE_URL) to a postgres:// URL`,
   })
 }

@@ -16,7 +16,7 @@ import type { Subscription } from '../subscription.ts'
 
 export interface RegisteredSubscriber extends Subscriber {
   readonly patterns: readonly string[]
-  /** Selects among the events of its types. Undefined: the subscriber wants all of them. */
+  /** Selects among the events of its types. Undefined: the subscriber gets all of them. */
   readonly wants?: ((event: Event) => boolean) | undefined
 }
 
@@ -81,7 +81,7 @@ export async function register({
 }
 
 interface Limits {
-  /** Unique in the ledger; a name without a slash was given by the user. */
+  /** Unique in the ledger. A name without a slash was chosen by the user. */
   readonly name: string
   readonly circuit: CircuitOptions | undefined
   readonly rate: RateOptions | undefined

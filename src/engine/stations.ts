@@ -22,25 +22,28 @@ export interface Station {
   readonly engine: Engine
 }
 
-/** The engines of a process, and which source belongs to which of them. */
+/** The engines of a process, and the sources of each. */
 export interface Stations {
   readonly all: readonly Station[]
   readonly home: string
   /**
-   * Every ledger, opened apart from the engines: for the record of the places, and for operators.
+   * Every ledger, opened separately from the engines: for the record of the places, and for
+   * operators.
    */
   readonly directory: OpenedLedgers
   /** The engine of a source. Undefined: its tenant has not been placed yet. */
   engineOf(source: string): Engine | undefined
   /** Whether the tenant of a source has not been placed yet. */
   readonly areIncomplete: boolean
-  /** Places the tenants that are not placed yet, and makes their engines. One attempt at a time. */
+  /**
+   * Places the tenants that have no place yet, and makes their engines. One attempt runs at a time.
+   */
   place(): Promise<void>
   /** Resolves when no attempt to place tenants is in progress. */
   settled(): Promise<void>
   /**
-   * Reads the record again. Tenants that were moved, or are being moved, have no engine any more,
-   * until they are placed again.
+   * Reads the record again. Tenants that were moved, or are being moved, lose their engine until
+   * they are placed again.
    */
   refresh(): Promise<void>
   /** Routes a source to an engine that uses no ledger. */
@@ -60,7 +63,7 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
   const names = allLedgerNames(schema, ledgers)
   const all: Station[] = []
   const routes = new Map<string, Engine>()
-  /** By tenant: its ledger, as this process knows it. */
+  /** The ledger of each tenant, as far as this process knows it. */
   const places = new Map<string, string>()
   const directory = ledgersAtFirstUse({
     names,
@@ -98,7 +101,7 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     const tenants = unplacedTenants()
     if (tenants.length === 0) return
     const tables = (name: string) => directory.open(name)
-    // The entry of a tenant that was moved meanwhile is outdated: the record counts.
+    // The entry of a moved tenant is outdated. The record is authoritative.
     const entries = Object.entries(ledgers.tenants).filter(([tenant]) => !moved.has(tenant))
     const current = { ...ledgers, tenants: Object.fromEntries(entries) }
     const found = await findPlaces({ schema, ledgers: current, tenants, tables })
@@ -109,7 +112,7 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
   }
 
   /**
-   * Makes the ledgers in which no tenant lives yet: operators read them, and tenants may move
+   * Creates the ledgers in which no tenant lives yet: operators read them, and tenants may move
    * there.
    */
   async function makeOthers(): Promise<void> {
@@ -146,7 +149,7 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     }
     const engine = createEngine(own, {
       share,
-      // Without those that were moved since.
+      // Excludes tenants that were moved since.
       confirm: (tables) =>
         confirmPlaces(
           tables,
@@ -225,7 +228,7 @@ export function hasLedgers(options: CheckedOptions): options is ManyOptions {
   return options.ledgers !== undefined
 }
 
-/** An error that a retry does not cure. */
+/** An error that a retry cannot fix. */
 export function isFault(error: unknown): boolean {
   return error instanceof HookonceError && LASTING.has(error.code)
 }

@@ -23,7 +23,7 @@ export interface PlacesQuestion {
   tables(name: string): Promise<LedgerTables>
 }
 
-/** By tenant: the name of its ledger. A tenant that is not in it cannot be placed now. */
+/** The name of the ledger of each tenant. A tenant without an entry cannot be placed now. */
 export type Places = ReadonlyMap<string, string>
 
 /** Throws if no tenant can be placed, or the configuration contradicts the record. */
@@ -52,7 +52,7 @@ export async function findPlaces(question: PlacesQuestion): Promise<Places> {
   return checked(recorded, question)
 }
 
-/** Reads what every reachable ledger records about itself. */
+/** Reads the tenants that every reachable ledger records as its own. */
 async function placesWithoutHome({ schema, ledgers, tenants, tables }: PlacesQuestion): Promise<Places> {
   const found = new Map<string, string>()
   await Promise.allSettled(
@@ -74,7 +74,7 @@ async function firstPlaces(
   const places = new Map(
     missing.map((tenant) => [tenant, ledgers.tenants[tenant] ?? hashedLedger(tenant, names)]),
   )
-  // A ledger from before `ledgers` was set keeps its tenants.
+  // A ledger that existed before `ledgers` was set keeps its tenants.
   for (const name of ledgers.also)
     for (const tenant of await tenantsIn((await tables(name)).pool, missing)) places.set(tenant, name)
   return places
@@ -85,8 +85,8 @@ interface NewTenants extends Pick<PlacesQuestion, 'schema' | 'ledgers'> {
 }
 
 /**
- * Without `ledgers`, the ledger had the name of the schema. If it were forgotten, its events would
- * take effect again in another ledger.
+ * Without `ledgers`, the ledger had the name of the schema. If that ledger were not found, its
+ * events would take effect again in another ledger.
  */
 async function refuseForgottenLedger(
   { pool }: LedgerTables,

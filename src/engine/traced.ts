@@ -13,8 +13,8 @@ import {
 import type { TopicPublisher } from '../publish/publishers.ts'
 
 /*
- * Wraps stages so that their work runs in spans. Without an observer that opens spans, the stages
- * are not wrapped, so that the hot paths pay nothing.
+ * Wraps stages so that their work runs in spans. If no observer opens spans, the stages are not
+ * wrapped, so the hot paths have no extra cost.
  */
 
 type Tracing = Pick<Observer, 'inSpan' | 'traceContext'>
@@ -62,8 +62,8 @@ export function tracedPublishers(
 }
 
 /**
- * The trace context travels with the receipt, as two of its headers. `header` does not change,
- * because a signature may cover it.
+ * The receipt carries the trace context as two of its headers. `header` does not change, because a
+ * signature may cover it.
  */
 function recordedWith(context: TraceContext | undefined, head: Head): Head {
   if (context === undefined) return head
@@ -72,7 +72,10 @@ function recordedWith(context: TraceContext | undefined, head: Head): Head {
   return { ...head, headerPairs: [...others, ...Object.entries(contextHeaders(context)).flat()] }
 }
 
-/** The receiver of a message continues its span, unless the handler passed its own context. */
+/**
+ * The receiver of a message continues the span of the handler, unless the handler passed its own
+ * context.
+ */
 function carrying(context: TraceContext | undefined, message: Message): Message {
   const { headers } = message
   const isOwn = traceContextIn(headers) === undefined && Object.keys(headers).some(isTraceHeader)

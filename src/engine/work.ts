@@ -17,25 +17,27 @@ import { tracedPublishers } from './traced.ts'
 
 /** The stages that only run between start() and stop(): worker, relay and upkeep. */
 export interface WorkStages {
-  /** The worker for the receiver of the same process, whether or not the worker runs. */
+  /** The worker as the receiver of the same process uses it, whether or not the worker runs. */
   readonly handOff: HandOff
-  /** Starts the stages that do not run yet, so that a start that failed halfway can be repeated. */
+  /** Starts the stages that do not run yet, so a start that failed halfway can be repeated. */
   start(opened: OpenStages): Promise<void>
   /** Makes the worker look for jobs now. */
   wake(): void
   stop(drainMs: number): Promise<void>
 }
 
-/** Added to the longest timeout of a handler or publisher: the time to commit its outcome. */
+/** The time to commit an outcome, added to the longest timeout of a handler or publisher. */
 const SETTLING_MS = 5_000
-/** A suspect waits at most this long for other work to end: nothing new starts meanwhile. */
+/**
+ * A suspect waits at most this long for other work to end, because nothing new starts meanwhile.
+ */
 const MAX_ISOLATION_MS = 120_000
 
-/** What the engines of one process share. */
+/** The parts that the engines of one process share. */
 export interface ProcessShare {
   /** The slots of all workers. */
   readonly room: SharedRoom
-  /** A suspect runs while no engine runs anything else. */
+  /** Makes a suspect run while no engine runs anything else. */
   readonly isolation: Isolation
 }
 
@@ -105,7 +107,7 @@ export function workStages(
     handOff,
     start,
     wake,
-    // In parallel: a chore in progress must not delay the drain of the handlers.
+    // Stops the upkeep in parallel: a chore in progress must not delay the drain of the handlers.
     async stop(drainMs) {
       await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
     },
@@ -140,8 +142,8 @@ async function startRelayOf(given: RelayStart): Promise<Relay | undefined> {
 }
 
 /**
- * By then, work in flight has usually ended and committed its outcome. If not, the suspect runs
- * later.
+ * By this time, work in flight has usually ended and committed its outcome. If not, the suspect
+ * runs later.
  */
 export function isolationMs(
   outbox: OutboxOptions | undefined,
@@ -151,7 +153,7 @@ export function isolationMs(
   return Math.min(Math.max(...timeouts) + SETTLING_MS, MAX_ISOLATION_MS)
 }
 
-/** For the alerts. */
+/** The alerts read the open circuits. */
 async function openCircuits(db: Queryable) {
   const limited = await limitedSubscribers(db)
   return limited.filter(({ hasCircuit, state }) => hasCircuit && state !== 'closed')

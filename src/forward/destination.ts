@@ -152,24 +152,24 @@ export const destinationSchema = strict({
 
 type CheckedDestination = z.output<typeof destinationSchema>
 
-/** How requests authenticate, with the secrets themselves. */
+/** The authentication of requests, with resolved secrets. */
 export type Auth = z.output<typeof authSchema>
 
 /** A destination with its secrets and its transform loaded. */
 export interface Destination extends Omit<CheckedDestination, 'secret' | 'transform'> {
   readonly name: string
-  /** `whsec_…`; of two, the first is the newer one. */
+  /** `whsec_…`. If there are two, the first is the newer one. */
   readonly secret: string | readonly string[]
-  /** A place in a file: it runs in a thread of its own. */
+  /** A transform in a file runs in its own thread. */
   readonly transform?: Transform | TransformPlace | undefined
 }
 
 /** Collects the faults of a configuration, each with its place in the file. */
 export interface FaultReport {
   report(fault: Fault): void
-  /** The secret of a reference. Undefined: its fault was reported. */
+  /** The secret of a reference. Undefined: the reference is faulty, and the fault was reported. */
   secret(reference: string, path: readonly PropertyKey[], use: string): string | undefined
-  /** Undefined: the error of `make` was reported. */
+  /** The result of `make`. Undefined: `make` threw, and the error was reported. */
   attempt<Result>(path: readonly PropertyKey[], make: () => Promise<Result>): Promise<Result | undefined>
 }
 
@@ -222,7 +222,7 @@ export async function loadDestination(
 }
 
 interface SecretTerms {
-  /** What the secret is for. */
+  /** The purpose of the secret. */
   readonly use: string
   readonly schema: z.ZodType<string>
 }

@@ -17,7 +17,7 @@ import { requestHeaders } from './request-headers.ts'
 import { secretMask } from './secret-mask.ts'
 import { draftOf, inThisThread, type RunTransform } from './transform.ts'
 
-/** The part of a handler's context that forwarding needs. */
+/** The part of a handler's context that forwarding uses. */
 interface ForwardContext {
   readonly attempt: number
   readonly signal: AbortSignal
@@ -32,7 +32,7 @@ export interface ForwardDeps {
   disable(reason: string): Promise<void>
   /** Whether errors quote the response: a destination may echo the request. Default true. */
   readonly quotes?: boolean
-  /** Opens spans around requests, and knows the trace context of the current one. */
+  /** Opens spans around requests, and provides the trace context of the current span. */
   readonly tracing?: Pick<Observer, 'inSpan' | 'traceContext'>
 }
 
@@ -63,7 +63,7 @@ export function forwarder(
       const tooSlow = (): Error =>
         isDrafted
           ? failure(`${placeOf(url)} did not answer within ${timeoutMs} ms`)
-          : new HookonceError('TRANSFORM_FAILED', `the transform was not done within ${timeoutMs} ms`)
+          : new HookonceError('TRANSFORM_FAILED', `the transform did not finish within ${timeoutMs} ms`)
       return withDeadline({ parents: [ctx.signal], timeoutMs, tooSlow }, async (signal) => {
         const draft = await draftOf(event, { url, transform, signal })
         isDrafted = true
@@ -72,7 +72,7 @@ export function forwarder(
           const facts = {
             attempt: ctx.attempt,
             idempotencyKey: ctx.idempotencyKey('forward'),
-            // Inside the span of the request.
+            // Read inside the span of the request, so that the destination continues that span.
             traceContext: tracing.traceContext?.(),
           }
           const headers = headersOf(event, draft, facts)
@@ -160,14 +160,14 @@ function failure(text: string, cause?: unknown): HookonceError {
   return new HookonceError('FORWARD_FAILED', text, { cause })
 }
 
-/** Without the query, which may hold a token: errors are stored and shown. */
+/** The URL without its query, which may hold a token: errors are stored and shown. */
 export function placeOf(url: string): string {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
 }
 
 function causeOf(error: unknown): string {
-  // Node tries several addresses, and then its own message is empty.
+  // If Node tried several addresses, its own message is empty.
   if (error instanceof AggregateError) return error.errors.map(causeOf).join('; ')
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,6 +1,4 @@
-/*
- * Names of headers that forwarding treats in a special way, in lower case.
- */
+/* Names of headers that forwarding treats specially, in lower case. */
 
 /** Headers of a connection or of the framing of a request, so each request sets its own. */
 const OF_THE_REQUEST = new Set([
@@ -19,7 +17,7 @@ const OF_THE_REQUEST = new Set([
   'upgrade',
 ])
 
-/** Credentials that the sender of the delivery sent to us. */
+/** Headers that may hold credentials of the sender. */
 const CREDENTIALS = new Set(['authorization', 'cookie'])
 
 export function isNeverForwarded(name: string): boolean {

@@ -3,9 +3,9 @@ import type { CheckedDescription } from '../sources/description.ts'
 import { isNeverForwarded } from './header-names.ts'
 
 /*
- * Which headers of a delivery are forwarded to a destination: those that its source reads, and
- * those that the destination lists. Other headers may hold a token of the sender, of a proxy or of
- * a load balancer, so they are not forwarded.
+ * Selects the headers of a delivery that are forwarded to a destination: those that its source
+ * reads, and those that the destination lists. Other headers may hold a token of the sender, of a
+ * proxy or of a load balancer, so they are not forwarded.
  */
 
 /** `x-shop-domain`, or all names with one prefix: `x-shopify-*`. */
@@ -14,7 +14,7 @@ export const headerPattern = z
   .toLowerCase()
   .regex(/^[a-z0-9!#$%&'+.^_`|~-]{2,}\*?$/, 'expected the name of a header, or its beginning: "x-shopify-*"')
 
-/** Takes a name in lower case. */
+/** `name` is in lower case. */
 export function forwardable(
   description: CheckedDescription,
   listed: readonly string[],

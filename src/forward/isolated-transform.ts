@@ -17,18 +17,17 @@ import type { FromThread, ThreadFailure } from './transform-messages.ts'
 const PING_EVERY_MS = 1_000
 /**
  * After this many unanswered pings in a row, the thread counts as blocked. A transform takes
- * milliseconds. Counts pings instead of seconds: if this thread itself was delayed, the other is
- * not at fault.
+ * milliseconds. Counting pings instead of seconds is safe if this thread itself was delayed.
  */
 const MISSED_PINGS = 5
-/** The module of a transform may import others and compile TypeScript. */
+/** The module of a transform may import other modules and compile TypeScript. */
 const MISSED_PINGS_AT_START = 30
 const IDLE_MS = 60_000
-/** Enough for an event of some megabytes, many times over. */
+/** Enough for many events of some megabytes. */
 const MAX_HEAP_MB = 256
 /**
- * Calls that timed out but never ended. Above this number the thread is restarted, so that they
- * end.
+ * The limit on calls that timed out but never ended. Beyond it the thread is restarted, which ends
+ * them.
  */
 const MAX_GIVEN_UP = 100
 
@@ -62,8 +61,8 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
     worker.on('message', (message: FromThread) => hear(started, message))
     worker.on('error', (error) => stop(started, `its thread ended: ${textOfThrown(error)}`))
     worker.on('exit', () => stop(started, 'its thread ended'))
-    // The jobs keep the process alive. Must come last, because a message listener also keeps it
-    // alive.
+    // The jobs keep the process alive, not this thread. This call must come after the listeners: a
+    // listener for messages refs the thread again.
     worker.unref()
     return started
   }
@@ -100,7 +99,10 @@ export function isolatedTransform(place: TransformPlace): RunTransform {
     const { worker, isReady, missedPings } = thread
     if (missedPings >= (isReady ? MISSED_PINGS : MISSED_PINGS_AT_START)) {
       const seconds = (missedPings * PING_EVERY_MS) / 1_000
-      return stop(thread, `it computed for ${seconds} s without a pause, so it was stopped: does it loop?`)
+      return stop(
+        thread,
+        `it computed for ${seconds} s without a pause, so it was stopped; check it for an endless loop`,
+      )
     }
     thread.missedPings += 1
     worker.postMessage('ping')

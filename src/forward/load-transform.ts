@@ -5,14 +5,14 @@ import { loadModule } from '../input/load-module.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Transform } from './transform.ts'
 
-/** The place of a transform, so that a thread can load it too. */
+/** The file of a transform, so that a thread can load it too. */
 export interface TransformPlace {
   readonly file: string
   /** The path within the default export. Empty: the default export itself is the function. */
   readonly path: readonly string[]
 }
 
-/** The default export of a module, whose path is relative to a directory. */
+/** The default export of a module. The path is relative to a directory. */
 export function modulePlace(path: string, directory: string): TransformPlace {
   return { file: resolve(directory, path), path: [] }
 }
@@ -30,7 +30,7 @@ export async function loadTransform({ file, path }: TransformPlace): Promise<Tra
 
 async function importDefault(file: string): Promise<unknown> {
   try {
-    // The query makes Node load a changed file again.
+    // The query string makes Node load a changed file again.
     const loaded: { readonly default?: unknown } = await import(
       `${pathToFileURL(file).href}?changed=${statSync(file).mtimeMs}`
     )

@@ -2,7 +2,7 @@ import type { Event } from '../model/event.ts'
 import type { Locator } from '../sources/places.ts'
 import { textAt } from '../sources/schemes/locate.ts'
 
-/** The order key of an event: the value at a place of its delivery. */
+/** The order key of an event: the value at a given place of its delivery. */
 export function orderKeyAt(place: Locator): (event: Event) => string {
   const read = textAt(place)
   return (event) => {
@@ -10,7 +10,7 @@ export function orderKeyAt(place: Locator): (event: Event) => string {
     const header = (name: string): string | undefined =>
       Object.hasOwn(headers, name) ? headers[name] : undefined
     const delivery = { method: 'POST', url: '/', header, body, receivedAtMs: receivedAt.getTime() }
-    // An event without a value there waits for no other event.
+    // An event without a value at this place has no order key.
     return read(delivery, event.payload) ?? event.receiptId
   }
 }

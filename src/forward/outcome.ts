@@ -1,7 +1,7 @@
 import { type HttpAnswer, isSuccess } from '../http/http-pool.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
 
-/** Decides what the response of a destination means for the job. */
+/** Decides how the response of a destination settles the job. */
 export type ForwardOutcome =
   | { readonly kind: 'delivered' }
   /** The destination no longer exists: it is paused, and its jobs wait. */
@@ -18,7 +18,7 @@ export type ForwardOutcome =
 const GONE = 410
 const MAX_LOCATION_CHARS = 200
 
-/** The only place that interprets a response. */
+/** No other code interprets a response. */
 export function outcomeOf({ status, headers, quote }: HttpAnswer, quotes = true): ForwardOutcome {
   if (isSuccess(status)) return { kind: 'delivered' }
   if (status === GONE) return { kind: 'gone', reason: 'answered 410 Gone' }

@@ -10,7 +10,7 @@ const at = (name: string, url: string, allowPrivate: string[] = []) => ({
   types: '*',
 })
 
-test('names that lead to refused addresses only are found, and nothing else', async () => {
+test('finds names that lead only to refused addresses, and no others', async () => {
   const addresses: Readonly<Record<string, string[]>> = {
     inside: ['10.0.0.1'],
     allowed: ['10.0.0.1'],
@@ -24,7 +24,7 @@ test('names that lead to refused addresses only are found, and nothing else', as
       at('both', 'http://both/'),
       at('outside', 'https://outside/'),
       at('unknown', 'https://unknown/'),
-      // Refused already when the configuration is read.
+      // The reading of the configuration already refuses this host.
       at('literal', 'http://10.0.0.1/'),
     ],
     async (host) => {
@@ -38,7 +38,7 @@ test('names that lead to refused addresses only are found, and nothing else', as
   ])
 })
 
-test('lookups of one name at the same time are one lookup', async () => {
+test('concurrent lookups of one name are one lookup', async () => {
   const resolve = systemResolver()
   const [first, second] = [resolve('localhost'), resolve('localhost')]
   expect(second).toBe(first)

@@ -5,12 +5,14 @@ import { HookonceError } from '../model/errors.ts'
 import type { Destination } from './destination.ts'
 
 export interface RefusedHost {
-  /** Of the destination. */
+  /** The name of the destination. */
   readonly name: string
   readonly refusal: string
 }
 
-/** Why no request to this destination can succeed, judging by its URL without a lookup. */
+/**
+ * The reason why no request to this destination can succeed, judged by its URL without a lookup.
+ */
 export function refusedAddress({ name, url, allowPrivate = [] }: RefusableDestination): string | undefined {
   const refusal = addressPolicy(allowPrivate).refusalOf(new URL(url).hostname)
   return refusal && `${refusal} to destinations.${name}`
@@ -30,8 +32,7 @@ export async function refusedHosts(
       await permittedAddresses(host, { policy: addressPolicy(allowPrivate), resolve })
     } catch (error) {
       if (error instanceof HookonceError) return [{ name, refusal: error.message }]
-      // The name cannot be resolved at present. It may resolve later, and each attempt checks
-      // again.
+      // The name cannot be resolved now. It may resolve later, and each attempt checks again.
     }
     return []
   })

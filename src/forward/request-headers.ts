@@ -6,7 +6,7 @@ import type { Auth, Destination } from './destination.ts'
 import { forwardable } from './headers.ts'
 import type { Draft } from './transform.ts'
 
-/** What an attempt adds to the event. */
+/** The values that each attempt adds to the event. */
 export interface AttemptFacts {
   readonly attempt: number
   readonly idempotencyKey: string
@@ -89,7 +89,7 @@ function originalHeaders(
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(event.headers)) {
     if (!isForwarded(name)) continue
-    // If the sender uses a name of ours, its value is forwarded under another name.
+    // A header of the sender that has a reserved name is forwarded under another name.
     const isTaken = Object.hasOwn(ours, name) && name !== 'content-type'
     headers[isTaken ? `original-${name}` : name] = value
   }

@@ -16,14 +16,14 @@ test.each([
   expect(secretMask({ secret: SECRET, auth, url: URL })(answer)).toBe(masked)
 })
 
-test('every signing secret is masked, also one that is cut off at the end', () => {
+test('every signing secret is masked, even if it is truncated at the end', () => {
   const mask = secretMask({ secret: [SECRET, 'whsec_older'], auth: undefined, url: URL })
   expect(mask(`${SECRET} whsec_older`)).toBe('… …')
   expect(mask(`it got ${SECRET.slice(0, -3)}`)).toBe('it got …')
   expect(mask('it got whs')).toBe('it got whs')
 })
 
-test('a token in the query is masked, and not the rest of the address', () => {
+test('a token in the query is masked, but not the rest of the address', () => {
   const mask = secretMask({ secret: SECRET, auth: undefined, url: URL })
   expect(mask('POST /hooks?token=q_planted%21&v=1 failed')).toBe('POST /hooks… failed')
   expect(mask('the token q_planted! is wrong, v=1')).toBe('the token … is wrong, v=1')

@@ -14,7 +14,7 @@ export interface Transformed {
    * sent as JSON. Default: the original body.
    */
   readonly body?: unknown
-  /** Added to the usual headers. Replaces a header of the same name. */
+  /** Headers that are added to the usual ones. They replace headers of the same name. */
   readonly headers?: Readonly<Record<string, string>>
   /** Default: the URL of the destination. */
   readonly url?: string
@@ -32,11 +32,16 @@ export interface DraftParts {
   readonly body?: Uint8Array | undefined
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The content type of a body that was converted to JSON. Undefined: the one of the delivery. */
+  /**
+   * The content type of a body that was converted to JSON. Undefined: the content type of the
+   * delivery.
+   */
   readonly contentType?: string | undefined
 }
 
-/** Calls a transform, in this thread or in another one. Undefined: it dropped the event. */
+/**
+ * Calls a transform, in this thread or in another one. Undefined: the transform dropped the event.
+ */
 export type RunTransform = (event: Event, signal: AbortSignal) => Promise<DraftParts | undefined>
 
 /** A request to a destination, before it is signed. */

@@ -5,7 +5,7 @@ import { gate } from './api/gate.ts'
 
 const TOKEN = 'a-token-of-24-characters'
 
-/** Whether a request with these headers gets in; otherwise the code of the refusal. */
+/** Whether a request with these headers has access. Otherwise the code of the refusal. */
 async function entering(
   token: string | undefined,
   headers: IncomingMessage['headers'],
@@ -39,26 +39,26 @@ test.each([
   'example.com',
   '',
   '127.0.0.1.example.com',
-])('"%s" may be reached by others: without a token it is refused, with one it is not', (host) => {
+])('"%s" is reachable from other machines: it is refused without a token only', (host) => {
   expect(() => requireSafeAddress({ host, token: undefined })).toThrow(/HOOKONCE_ADMIN_TOKEN.*--admin-host/)
   expect(() => requireSafeAddress({ host, token: TOKEN })).not.toThrow()
 })
 
-test('a short token is refused, without being printed', () => {
+test('a short token is refused, and not printed', () => {
   const opening = (): unknown => requireSafeAddress({ host: '127.0.0.1', token: 'hunter2-hunter2-hunter2' })
   expect(opening).toThrow('the admin token has 23 characters, and needs at least 24')
   expect(opening).not.toThrow('hunter2')
 })
 
 test.each([undefined, '', TOKEN, 'Bearer', `Bearer ${TOKEN.slice(1)}`, `Bearer ${TOKEN}x`, `Basic ${TOKEN}`])(
-  'with a token, the header "%s" is not let in',
+  'with a token, the header "%s" has no access',
   async (authorization) => {
     const headers = { host: 'localhost', ...(authorization === undefined ? {} : { authorization }) }
     expect(await entering(TOKEN, headers)).toBe('UNAUTHENTICATED')
   },
 )
 
-test('with the token every name is let in', async () => {
+test('with the token every host name has access', async () => {
   const headers = { host: 'hooks.example', authorization: `Bearer ${TOKEN}` }
   expect(await entering(TOKEN, headers)).toBe('env:HOOKONCE_ADMIN_TOKEN from 127.0.0.1')
 })
@@ -71,7 +71,7 @@ test.each(['evil.example', 'evil.example:4401', 'localhost.evil.example', '10.0.
 )
 
 test.each(['127.0.0.1:4401', 'localhost', 'LOCALHOST:1', '[::1]:4401'])(
-  'without a token, a request for "%s" is let in',
+  'without a token, a request for "%s" has access',
   async (host) => {
     expect(await entering(undefined, { host })).toBe('local:loopback from 127.0.0.1')
   },
@@ -89,7 +89,7 @@ test.each([
   expect(await entering(undefined, { host: 'localhost', ...header })).toBe('FORBIDDEN')
 })
 
-test('without a token, HTTP/1.0 is refused: nginx speaks it, and adds no header of its own', async () => {
+test('without a token, HTTP/1.0 is refused: nginx uses it, and adds no header', async () => {
   expect(await entering(undefined, { host: '127.0.0.1:4401' }, { httpVersion: '1.0' })).toBe('FORBIDDEN')
 })
 
@@ -108,7 +108,7 @@ test.each([
   ['metrics', 'metrics', true],
   ['nothing', 'api', false],
   ['nothing', 'metrics', false],
-] as const)('local access to %s lets a request for %s in: %s', async (local, wanted, isIn) => {
+] as const)('local access to %s permits a request for %s: %s', async (local, wanted, isIn) => {
   expect(await entering(undefined, { host: 'localhost' }, { local, wanted })).toBe(
     isIn ? 'local:loopback from 127.0.0.1' : 'UNAUTHENTICATED',
   )

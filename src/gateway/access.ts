@@ -2,9 +2,9 @@ import { BlockList, isIP } from 'node:net'
 import { HookonceError } from '../model/errors.ts'
 
 /*
- * Which addresses the admin listener may use. Beyond loopback a token is required. On loopback
- * without a token, `LocalAccess` defines what requests without a token may do. api/gate.ts decides
- * on single requests.
+ * The addresses that the admin listener may use. Beyond loopback a token is required. On loopback
+ * without a token, `LocalAccess` defines the rights of requests without a token. api/gate.ts
+ * decides on single requests.
  */
 
 export interface AdminAddress {
@@ -13,9 +13,9 @@ export interface AdminAddress {
 }
 
 /**
- * What a request without a token may do on a loopback listener that has none. A proxy or tunnel on
- * this machine makes strangers look local, and need not add any header. So only `hookonce dev`, on
- * the machine of a developer, allows everything.
+ * The rights of a request without a token, on a loopback listener that has no token. A proxy or
+ * tunnel on this machine makes strangers look local, and need not add any header. So only `hookonce
+ * dev`, on the machine of a developer, allows everything.
  */
 export type LocalAccess = 'everything' | 'metrics' | 'nothing'
 
@@ -23,7 +23,7 @@ export type LocalAccess = 'everything' | 'metrics' | 'nothing'
 const MIN_TOKEN_CHARS = 24
 const MAKE_ONE = 'make one with `openssl rand -hex 32`'
 
-/** Throws if the listener would be open to strangers. */
+/** Throws if strangers could use the listener without a token. */
 export function requireSafeAddress({ host, token }: AdminAddress): void {
   if (token === undefined && !isLoopback(host)) throw withoutToken(host)
   if (token !== undefined && token.length < MIN_TOKEN_CHARS) throw shortToken(token)

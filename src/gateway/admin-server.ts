@@ -17,7 +17,7 @@ export interface AdminOptions extends AdminAddress {
   readonly port: number
   /** The path under which a proxy serves this listener, without a slash at its end. */
   readonly path: string
-  /** What requests without a token may do. */
+  /** The rights of requests without a token. */
   readonly local: LocalAccess
   readonly health: Health
   readonly metrics: () => Promise<MetricsSnapshot>
@@ -57,7 +57,7 @@ export async function startAdmin({
       if (apiPath !== undefined)
         return api.answer(request, response, { path: apiPath, mount: `${mount}${API}` })
       request.resume()
-      // Health probes on the machine itself bypass the proxy, and so have no mount path.
+      // Health probes on the machine itself bypass the proxy, so their paths lack the mount path.
       if (options.health(whole, response)) return
       if (whole === mount) return sendText(response, 308, `It is at ${mount}/\n`, { location: `${mount}/` })
       if (!whole.startsWith(`${mount}/`)) return sendText(response, 404, `This listener serves ${mount}/\n`)
@@ -90,7 +90,10 @@ async function answerText(
   try {
     const { caller } = await gate.identify(request, 'metrics')
     if (caller.tenant !== undefined)
-      throw new HookonceError('FORBIDDEN', 'metrics cover all tenants, but this token is limited to one')
+      throw new HookonceError(
+        'FORBIDDEN',
+        'metrics cover all tenants, but this token is limited to one tenant',
+      )
   } catch (error) {
     return sendDenial(response, operatorError(error))
   }

@@ -48,7 +48,7 @@ interface Answer {
   readonly body: Buffer
 }
 
-test('every path of the page answers the page, with its mount path, under a strict policy', async () => {
+test('every path of the page returns the page, with its mount path, under a strict policy', async () => {
   const get = await served('/ops&"tools')
   for (const path of ['/', '/events', '/events/0f3a91c2', '/settings']) {
     const { status, headers, body } = await get(path)
@@ -67,7 +67,7 @@ test('every path of the page answers the page, with its mount path, under a stri
     expect((await get(path)).status).toBe(418)
 })
 
-test('assets are cached for ever, and come compressed to those who take it', async () => {
+test('assets are cached forever, and compressed for clients that accept it', async () => {
   const get = await served()
   const plain = await get('/assets/a-1.js')
   expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable')
@@ -80,7 +80,7 @@ test('assets are cached for ever, and come compressed to those who take it', asy
   expect(new Set([plain, br, gzip].map(({ headers }) => headers.etag)).size).toBe(3)
 })
 
-test('a known page is not sent again, and HEAD sends none', async () => {
+test('a known page is not sent again, and HEAD sends no body', async () => {
   const get = await served()
   const first = await get('/')
   const again = await get('/', { 'if-none-match': `"other", W/${first.headers.etag}` })
@@ -112,7 +112,7 @@ test('no path leads out of the folder, and an unknown asset is 404', async () =>
   expect((await get('/assets/a-1.js.br')).status).toBe(404)
 })
 
-test('without a build the page says how to make one', async () => {
+test('without a build the page explains how to build it', async () => {
   const page = dashboard({ mount: '', folder: '/nowhere/at/all' })
   const server = createServer((request, response) => void page.answer(request, response, request.url ?? ''))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -9,7 +9,7 @@ import { sendText } from './listener.ts'
 /*
  * The files of the dashboard, built by scripts/build-dashboard.mjs. They hold no data and need no
  * token: the page reads everything from the API. All files are read at the start, and a request
- * only looks up its path, so no path leads to any other file.
+ * only looks up its path, so no request can reach any other file.
  */
 
 export interface Dashboard {
@@ -49,7 +49,7 @@ const MEDIA: Readonly<Record<string, string>> = {
 }
 
 /*
- * Scripts and styles come from files only. So markup in a stored payload runs nothing, even if the
+ * Scripts and styles come from files only, so markup in a stored payload runs nothing, even if the
  * page rendered it.
  */
 const POLICY = [
@@ -114,7 +114,7 @@ function isPagePath(path: string): boolean {
   return /^\/events\/[^/]+$/.test(path) || (dashboardPaths as readonly string[]).includes(path)
 }
 
-/** The page with its mount path, to which all its addresses are relative. */
+/** The page, with its mount path. All its URLs are relative to that path. */
 function pageUnder(mount: string, html: Buffer): StoredFile {
   const base = `<base href="${escaped(mount)}/">`
   const shown = Buffer.from(html.toString().replace('<base href="/">', () => base))
@@ -164,7 +164,7 @@ function etagOf(bytes: Buffer): string {
 
 function send(request: IncomingMessage, response: ServerResponse, file: StoredFile): void {
   const encoding = chosenEncoding(request.headers['accept-encoding'], file)
-  // Each encoding is another representation, so it has another tag.
+  // Each encoding is a different representation, so it has a different ETag.
   const etag = encoding === 'identity' ? file.etag : file.etag.replace(/"$/, `-${encoding}"`)
   const headers = { ...ALWAYS, etag, 'cache-control': file.cacheControl }
   if (isKnown(request.headers['if-none-match'], etag)) {

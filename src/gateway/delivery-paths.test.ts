@@ -16,7 +16,7 @@ test.each([
   ['/in/acme/stripe', 'acme/stripe'],
   ['/in/paypal', 'paypal'],
   ['/in/b%20o/paypal', 'paypal'],
-  // The tenant must be the right one.
+  // The path must name the right tenant.
   ['/in/bolt/stripe', 'bolt/stripe'],
   ['/in/acme%2Fstripe', 'acme/stripe'],
   ['/in/none', 'none'],
@@ -26,7 +26,7 @@ test.each([
 })
 
 test.each(['/', '/in', '/in/', '/in/a/b/c', '/out/stripe', '/healthz', '/in//stripe'])(
-  '%s is none',
+  '%s is not a delivery',
   (path) => {
     expect(sourceAt(path)).toBeUndefined()
   },

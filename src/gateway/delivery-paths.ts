@@ -5,8 +5,8 @@ const IN = /^\/in\/([^/]+)(?:\/([^/]+))?\/?$/
 
 /**
  * The source that a path names: `/in/:source`, or `/in/:tenant/:source`. The second form finds
- * every source of the tenant, whatever its key. Undefined if the path is not for deliveries. An
- * unconfigured name is returned unchanged, to be refused and counted.
+ * every source of the tenant, under any key. Undefined if the path is not for deliveries. A name
+ * that is not configured is returned unchanged, to be refused and counted.
  */
 export function deliveryPaths(sources: Sources): (path: string) => string | undefined {
   const byPath = new Map<string, string>()

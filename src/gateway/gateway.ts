@@ -12,14 +12,14 @@ import { deliveryPaths } from './delivery-paths.ts'
 
 /*
  * A gateway whose configuration can be replaced while it runs. Each configuration has its own
- * instance of hookonce. A delivery ends with the configuration with which it began: the old
- * instance is stopped when its last delivery is answered and its work in progress has ended, or is
+ * instance of hookonce. A delivery ends with the configuration with which it began. The old
+ * instance is stopped when its last delivery is answered and its work in progress has ended or was
  * handed back.
  */
 
 export interface GatewayOptions {
   readonly config: GatewayConfig
-  /** Makes an instance of hookonce that is not open yet. */
+  /** Makes an instance of hookonce without opening it. */
   readonly make: (config: GatewayConfig) => Hookonce<Sources>
   /** False: this process only receives. */
   readonly works: boolean
@@ -60,12 +60,12 @@ interface Generation {
   onIdle: (() => void) | undefined
 }
 
-/** Longer than any request: the listener ends requests earlier. */
+/** Longer than any request may take: the listener ends requests earlier. */
 const ANSWERED_WITHIN_MS = 35_000
 
 export function gateway({ config, make, works, drainMs, logger, capture }: GatewayOptions): Gateway {
   let generation = generationOf(config)
-  /** The generation that was replaced, until it has ended. */
+  /** The replaced generation, until it has ended. */
   let retired: Generation | undefined
   let retiring: Promise<void> = Promise.resolve()
   let replacing: Promise<void> = Promise.resolve()
@@ -107,7 +107,7 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
   async function retire(old: Generation): Promise<void> {
     await Promise.race([answered(old), delay(ANSWERED_WITHIN_MS, undefined, { ref: false })])
     await old.hooks.stop({ drainMs }).catch((error) => {
-      // Its lease expires by itself. Then its jobs are rescued.
+      // Its lease expires without further action, and then its jobs are rescued.
       logger.error({ error: String(error) }, 'the replaced configuration did not stop cleanly')
     })
     const last = await old.hooks.metrics.snapshot()
@@ -123,9 +123,9 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
   }
 
   async function snapshot(): Promise<MetricsSnapshot> {
-    // Gauges are those of the first snapshot.
+    // The gauges of the merged snapshot are those of the first one.
     const open = [generation, ...(retired ? [retired] : [])]
-    // Read before the others: work that ends in between would be counted twice.
+    // Read before the other snapshots: work that ends in between would be counted twice.
     const past = ended === undefined ? [] : [ended]
     const snapshots = await Promise.all(open.map(({ hooks }) => hooks.metrics.snapshot()))
     return mergeSnapshots([...snapshots, ...past])
@@ -152,7 +152,7 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
     },
     start: () => open(generation),
     replace(next) {
-      // Reloads run one after the other, even after a failure.
+      // Reloads run one after another, even after a failure.
       replacing = replacing.catch(() => undefined).then(() => replace(next))
       return replacing
     },

@@ -12,7 +12,7 @@ export function health(ready: () => Promise<boolean>): Health {
   const look = sharedLook(ready, LOOK_FRESH_MS)
 
   async function answerReady(response: ServerResponse): Promise<void> {
-    // For a load balancer a failed check is the same as a negative one.
+    // A failed check and a negative result are the same for a load balancer.
     const isReady = await look().catch(() => false)
     sendText(response, isReady ? 200 : 503, isReady ? 'ready\n' : 'the ledger cannot record now\n')
   }

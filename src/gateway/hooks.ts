@@ -49,7 +49,7 @@ export function gatewayHooks(
     ...(alerts === 'off' ? {} : { alerts }),
   })
   const tracing = observers(allObservers)
-  // Errors are stored in plain text.
+  // Errors are stored unencrypted.
   const isEncrypted = (encryption ?? options.encryption) !== undefined
   for (const destination of destinations) {
     const { name } = destination
@@ -75,12 +75,14 @@ export function gatewayHooks(
   return hooks
 }
 
-/** Does nothing in a process without an SDK. */
+/** Does nothing in a process without an SDK of OpenTelemetry. */
 function openTelemetryOf({ openTelemetry: options }: HooksConfig): CustomObserver[] {
   return options === 'off' ? [] : [openTelemetry(options)]
 }
 
-/** Room for every destination at its limit, so one that hangs takes nothing from the others. */
+/**
+ * Slots for every destination at its limit, so a destination that hangs takes no slot from others.
+ */
 function roomFor(destinations: readonly Destination[]): number {
   const all = destinations.reduce((sum, { concurrency = CONCURRENCY }) => sum + concurrency, 0)
   return Math.min(Math.max(all, 1), MOST_AT_ONCE)
@@ -94,7 +96,7 @@ function subscriberOptions(destination: Destination): SubscriberOptions {
   const { timeoutMs = HANDLER_MS, retry, orderBy } = destination
   return {
     name,
-    // One app, whatever the source: its circuit, rate and concurrency are shared.
+    // A destination is one app for all sources, so its circuit, rate and concurrency are shared.
     limiter: name,
     concurrency,
     circuit,

@@ -29,7 +29,10 @@ export interface ListenerOptions {
 /** The whole request must arrive within this time. Bodies have their own, shorter limit. */
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
-/** Longer than the idle timeout of common load balancers (60 s), so that they close first. */
+/**
+ * Longer than the idle timeout of common load balancers (60 s), so the load balancer closes the
+ * connection first.
+ */
 const KEEP_ALIVE_MS = 65_000
 /**
  * A provider that retries after an outage opens many connections at once. The kernel resets those
@@ -59,8 +62,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
 /**
  * Closes connections beyond a number, which may change. `server.maxConnections` does not work here:
- * with several processes, the first one offers a surplus connection to the others in turn, without
- * end, until one of them has room.
+ * with several processes, the first one offers a surplus connection to the others in turn,
+ * endlessly, until one of them has a free slot.
  */
 function connectionLimit(server: Server, initial = Number.POSITIVE_INFINITY): (limit: number) => void {
   let maxConnections = initial
@@ -94,7 +97,7 @@ async function close(server: Server, withinMs: number): Promise<void> {
       resolve()
     })
   })
-  // A connection becomes idle after the answer to its request, and would be kept open for the next
+  // A connection becomes idle after the answer to its request, and would stay open for another
   // request.
   const sweep = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
   server.closeIdleConnections()

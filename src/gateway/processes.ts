@@ -31,9 +31,9 @@ export function leaveOthers(): void {
   if (process.connected) process.disconnect()
 }
 
-/** Limits the restarts of a process that dies at every start. */
+/** The pause before the restart of a process that dies at every start. */
 const RESTART_PAUSE_MS = 1_000
-/** The admin listener has nothing to drain: only a scrape in progress may finish. */
+/** The admin listener has nothing to drain. Only a scrape in progress may finish. */
 const ADMIN_CLOSE_MS = 1_000
 
 export interface ProcessGroup {
@@ -44,7 +44,7 @@ export interface ProcessGroup {
   readonly admin: Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
   /** The configuration in force. */
   readonly config: () => GatewayConfig
-  /** For the admin API: this process has no instance of hookonce. */
+  /** The ledger for the admin API: this process has no instance of hookonce. */
   readonly ledger: () => Promise<Ledgers>
 }
 
@@ -52,7 +52,7 @@ export interface ProcessGroup {
 export async function keepProcesses(group: ProcessGroup): Promise<number> {
   const { count, logger, watch, admin, config, ledger } = group
   const children = new Set<Child>()
-  /** Processes that have started: before that they cannot answer. */
+  /** Processes that have started. A starting process cannot answer. */
   const listening = new Set<Child>()
   const totals = totalsOf(listening)
   let isReady = false
@@ -99,7 +99,7 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
     totals.keep(child)
     const wasListening = listening.delete(child)
     if (!isStopping && !isReady && !wasListening) {
-      // The process has logged the reason. The others would fail in the same way.
+      // The process has logged the reason. The other processes would fail in the same way.
       exitCode = code ?? 1
       stop()
     }
@@ -116,7 +116,7 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
   async function reloadAll(): Promise<void> {
     const answers = await Promise.all(Array.from(listening, (child) => ask(child, 'reload')))
     const failed = answers.filter((answer) => answer !== true).length
-    if (failed > 0) throw new Error(`${failed} of ${answers.length} processes did not take it`)
+    if (failed > 0) throw new Error(`${failed} of ${answers.length} processes did not apply it`)
   }
 
   function stop(): void {
@@ -167,7 +167,7 @@ function totalsOf(children: ReadonlySet<Child>) {
       if (answered.size === 0) throw new Error('no process has reported its metrics')
       const current = [...latest].filter(([child]) => answered.has(child))
       const older = [...latest].filter(([child]) => !answered.has(child))
-      // Gauges are those of the first snapshot, so the current ones come first.
+      // The merged gauges are those of the first snapshot, so the current snapshots come first.
       const snapshots = [...current, ...older].map(([, snapshot]) => snapshot)
       return mergeSnapshots(ended === undefined ? snapshots : [...snapshots, ended])
     },

@@ -6,8 +6,8 @@ import { ask } from './questions.ts'
 type Done = ((error: Error | null) => void) | undefined
 
 /**
- * A process as node:cluster has it: a closed channel is told to the callback, or else thrown at
- * everybody.
+ * A process with the behaviour of node:cluster: the callback receives the error of a closed
+ * channel, and without a callback the error is emitted.
  */
 function child(send: (it: EventEmitter, id: string, done: Done) => void): Child {
   const it = new EventEmitter()
@@ -20,7 +20,7 @@ function tell(done: Done, error: Error): void {
   done(error)
 }
 
-test('a process that was gone before the question gives no answer, and harms nobody', async () => {
+test('a process that had ended before the request gives no answer, and affects no other process', async () => {
   const gone = child((_, __, done) => tell(done, new Error('ERR_IPC_CHANNEL_CLOSED')))
   expect(await ask(gone, 'metrics')).toBeUndefined()
   expect(await ask(gone, 'ready')).toBeUndefined()
@@ -32,7 +32,7 @@ test.each(['exit', 'disconnect'])('a process that ends by %s before its answer g
   expect(await ask(dying, 'metrics')).toBeUndefined()
 })
 
-test('the answer to another question is not taken for this one', async () => {
+test('the answer to another request is ignored', async () => {
   const busy = child((it, id) => {
     it.emit('message', { hookonce: 'reply', id: `${id}0`, answer: false })
     it.emit('message', { hookonce: 'reply', id, answer: true })

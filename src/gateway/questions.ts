@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
 
 /*
- * Requests of the first of several processes to the others, over their channels. A process may die
- * before it answers: then there is no answer, and the other processes continue.
+ * Requests from the first of several processes to the others, over their channels. If a process
+ * dies before it answers, the result is undefined, and the other processes continue.
  */
 
 /** The state of one of several processes, as its instance of hookonce reports it. */
 export interface Respondent {
   readonly metrics: { snapshot(): Promise<MetricsSnapshot> }
   ready(): Promise<boolean>
-  /** Reads the configuration again. Resolves to whether it is in force. */
+  /** Reads the configuration again. Resolves to true if the new configuration is in force. */
   reload(): Promise<boolean>
 }
 
@@ -37,11 +37,11 @@ interface Reply {
 const ANSWER_WITHIN_MS: Readonly<Record<keyof Answers, number>> = {
   metrics: 5_000,
   ready: 5_000,
-  // The configuration before that may still be ending.
+  // Longer, because the configuration before the replaced one may still be ending.
   reload: 120_000,
 }
 
-/** Runs in the first process. Undefined: the child died, could not answer, or was too late. */
+/** Runs in the first process. Undefined: the child died, could not answer, or answered too late. */
 export function ask<Topic extends keyof Answers>(
   child: Child,
   topic: Topic,

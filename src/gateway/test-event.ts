@@ -7,7 +7,7 @@ import type { SignedDelivery } from '../sources/sign.ts'
 import type { GatewayConfig } from './config/config.ts'
 
 /*
- * A test event is signed and sent to the listener like any other event. So its answer shows whether
+ * A test event is signed and sent to the listener like any other event, so its answer shows whether
  * the secret, the limits and the ledger work.
  */
 
@@ -20,7 +20,7 @@ export interface TestTarget {
 export interface TestAnswer {
   readonly status: number
   readonly answer: string
-  /** Null: it was not recorded. */
+  /** Null: the event was not recorded. */
   readonly receiptId: string | null
 }
 
@@ -85,7 +85,7 @@ async function post(url: URL, { headers, body }: SignedDelivery): Promise<TestAn
   }
 }
 
-/** The address of a listener as seen from its own machine. */
+/** The address of a listener from its own machine. */
 export function urlOfListener(host: string | null, port: number): string {
   const isAny = host === null || host === '' || host === '0.0.0.0' || host === '::'
   const name = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host

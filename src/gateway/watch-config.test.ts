@@ -6,7 +6,7 @@ import { onTestFinished, test } from 'vitest'
 import { digestOf, watchConfig } from './watch-config.ts'
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-/** As many as Node.js has for work in the background. */
+/** The number of threads that Node.js uses for background work. */
 const THREADS = 4
 
 function configFile(text: string): string {
@@ -34,9 +34,9 @@ test('a file that changed before it was watched is applied', async () => {
   await applied(file, digest)
 })
 
-test('a file that changes at the moment at which its watch begins is applied', async () => {
+test('a file that changes just when the watch begins is applied', async () => {
   const file = configFile('{"port":1}')
-  // Whatever looks at the file in the background waits for these.
+  // Background work that reads the file waits for these threads.
   for (let n = 0; n < THREADS; n += 1) pbkdf2('', '', 100_000, 64, 'sha512', () => undefined)
   await applied(file, digestOf(file), () => writeFileSync(file, '{"port":2}'))
 })

@@ -4,9 +4,9 @@ import { HookonceError } from '../model/errors.ts'
 import type { Logger } from '../observe/logs.ts'
 
 /*
- * Reloads the configuration when its file changes, and on request. The file is polled: unlike
- * notifications of the file system, that works in containers, over networks and for files that an
- * editor or Kubernetes replaces.
+ * Reloads the configuration when its file changes, and on request. The file is polled. Unlike
+ * notifications of the file system, polling works in containers, over networks and for files that
+ * an editor or Kubernetes replaces.
  */
 
 export interface ConfigWatch {
@@ -25,7 +25,7 @@ export interface WatchOptions {
 }
 
 const POLL_MS = 1_000
-/** The delay after a failure that is not the file's fault, such as an outage of the database. */
+/** The delay after a failure that the file did not cause, such as an outage of the database. */
 const RETRY_MS = 5_000
 
 export function watchConfig({ file, digest, logger, apply }: WatchOptions): ConfigWatch {
@@ -39,7 +39,7 @@ export function watchConfig({ file, digest, logger, apply }: WatchOptions): Conf
     if (!isRunning) void run()
   }
 
-  /** Changes that arrive while one is applied are applied together afterwards. */
+  /** Changes that arrive during a reload are applied together afterwards. */
   async function run(): Promise<void> {
     isRunning = true
     while (isWanted) {
@@ -63,7 +63,8 @@ export function watchConfig({ file, digest, logger, apply }: WatchOptions): Conf
 
   // The file may have changed since it was read.
   onChange()
-  // Compares contents: watchFile compares with what it finds first, which is later than our digest.
+  // Compares contents. watchFile compares with the state at its own start, which is later than our
+  // digest.
   const polling = setInterval(onChange, POLL_MS).unref()
   return {
     reload,

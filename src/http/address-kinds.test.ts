@@ -59,7 +59,7 @@ test.each([
 })
 
 test.each(['', 'localhost', '127.1', '1.2.3.4.5', '12345', '::g', '10.0.0.0/8'])(
-  '"%s" is no address',
+  '"%s" is not an address',
   (text) => {
     expect(plainAddress(text)).toBeUndefined()
   },

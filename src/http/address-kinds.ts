@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 
 /*
  * Kinds of IP addresses, after the registries of IANA. An address that is not public may lead to
- * servers that only this machine can reach, not strangers.
+ * servers that this machine can reach but strangers cannot.
  */
 
 export type AddressKind =
@@ -17,7 +17,7 @@ export type AddressKind =
 /** The first kind that contains an address is its kind. */
 const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
   [
-    // Metadata services, which give out credentials of the machine. Some are inside private ranges,
+    // Metadata services, which return credentials of the machine. Some are inside private ranges,
     // one is public.
     'metadata',
     [
@@ -39,7 +39,7 @@ const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
   [
     'reserved',
     [
-      // "This host": Linux connects 0.0.0.0 to itself.
+      // "This host": Linux connects 0.0.0.0 to the machine itself.
       '0.0.0.0/8',
       '192.0.0.0/24',
       '192.0.2.0/24',
@@ -48,7 +48,8 @@ const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
       '198.51.100.0/24',
       '203.0.113.0/24',
       '240.0.0.0/4',
-      // Teredo and other protocols, documentation, 6to4: the last may lead to any IPv4 address.
+      // Teredo and other protocols, documentation, 6to4. An address of 6to4 may lead to any IPv4
+      // address.
       '2001::/23',
       '2001:db8::/32',
       '2002::/16',
@@ -70,8 +71,8 @@ export function addressKind(address: string): AddressKind {
 }
 
 /**
- * The address in its usual spelling, without a zone. An IPv4 address inside an IPv6 address, mapped
- * or for NAT64, is returned as IPv4. Undefined: not an IP address.
+ * The address in its canonical form, without a zone. An IPv4 address inside an IPv6 address
+ * (mapped, or for NAT64) is returned as IPv4. Undefined: not an IP address.
  */
 export function plainAddress(text: string): string | undefined {
   const [address = ''] = text.replace(/^\[(.*)\]$/, '$1').split('%')

@@ -3,7 +3,7 @@ import { addressPolicy, allowedHost } from './address-policy.ts'
 
 const METADATA = '169.254.169.254'
 
-test('without an entry, only public addresses are reached', () => {
+test('without an entry, only public addresses can be reached', () => {
   const policy = addressPolicy([])
   expect(policy.refusal('app.example', '1.1.1.1')).toBeUndefined()
   expect(policy.refusal('app.example', '10.0.0.3')).toBe(
@@ -27,7 +27,7 @@ test('a name allows its private addresses, but neither metadata nor link-local o
     expect(policy.refusal('app.internal', address)).toContain(`"allowPrivate": ["${address}"]`)
 })
 
-test('a range allows what it contains, in every spelling, but no metadata', () => {
+test('a range allows its addresses, in every spelling, but no metadata', () => {
   const policy = addressPolicy(['10.0.0.0/8', '169.254.0.0/16', 'fd00::/8', '0.0.0.0/0'])
   for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '64:ff9b::a01:203', '169.254.1.1', 'fd00::1'])
     expect(policy.refusal('any.example', address)).toBeUndefined()

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { type AddressKind, addressKind, listOf, plainAddress } from './address-kinds.ts'
 
 /*
- * Decides which addresses requests to a configured host may reach. Public addresses always, others
- * only if listed. Names are resolved before each connection, and the connection goes to the checked
- * address. So a name that changes its address between check and use (DNS rebinding) gains nothing.
+ * Decides which addresses requests to a configured host may reach: public addresses always, other
+ * addresses only if listed. Names are resolved before each connection, and the connection goes to
+ * the checked address. So a name that changes its address between check and use (DNS rebinding)
+ * gains nothing.
  */
 
 const EXPECTED = 'expected a host name, an address, or a range such as "10.0.0.0/8"'
@@ -26,9 +27,9 @@ function isAllowedHost(text: string): boolean {
 }
 
 export interface AddressPolicy {
-  /** Why a request to this host must not reach this address. Undefined: it may. */
+  /** The reason why a request to this host must not reach this address. Undefined: it may. */
   refusal(host: string, address: string): string | undefined
-  /** Why no request to this host can succeed, if that is known without a lookup. */
+  /** The reason why no request to this host can succeed, if that is known without a lookup. */
   refusalOf(host: string): string | undefined
 }
 

@@ -14,11 +14,11 @@ test.each([
   '::/129',
   '1.1.1.1/8/8',
   '1.1.1.1/-1',
-])('"%s" is no range', (text) => {
+])('"%s" is not a range', (text) => {
   expect(parseRange(text)).toBeUndefined()
 })
 
-test('an address is in a set by its range, whatever its family', () => {
+test('an address is in a set by its range, in both families', () => {
   const isIn = addressSet(['192.0.2.0/24', '2001:db8::/32', '203.0.113.7'])
   expect(['192.0.2.200', '2001:db8:1::1', '203.0.113.7'].map(isIn)).toEqual([true, true, true])
   expect(['192.0.3.1', '2001:db9::1', '203.0.113.8', 'localhost'].map(isIn)).toEqual([

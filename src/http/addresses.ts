@@ -25,7 +25,7 @@ export function parseRange(text: string): AddressRange | undefined {
 /** Whether an address is in one of the ranges. */
 export type AddressSet = (address: string) => boolean
 
-/** Ignores texts that are not ranges: the options check has refused them. */
+/** Ignores texts that are not ranges: the check of the options has refused them. */
 export function addressSet(ranges: readonly string[]): AddressSet {
   const list = listOf(ranges.filter((text) => parseRange(text) !== undefined))
   return (address) => {
@@ -36,8 +36,8 @@ export function addressSet(ranges: readonly string[]): AddressSet {
 
 /**
  * The client's address. Each trusted proxy has added the address of its client to
- * `x-forwarded-for`, so the header is read from its end, for as long as the sender is trusted.
- * Undefined if a trusted proxy forwarded a value that is not an address.
+ * `x-forwarded-for`, so the header is read from its end while the sender is trusted. Undefined if a
+ * trusted proxy forwarded a value that is not an address.
  */
 export function clientAddress(
   peer: string | undefined,

@@ -10,9 +10,9 @@ import type { Share } from './held-bytes.ts'
 
 export interface BodyLimits {
   readonly maxBodyBytes: number
-  /** From the headers to the end of the body. */
+  /** The time from the headers to the end of the body. */
   readonly bodyTimeoutMs: number
-  /** Of `bodyTimeoutMs` each. */
+  /** Deadlines of `bodyTimeoutMs`. */
   readonly deadlines: Deadlines
 }
 
@@ -30,7 +30,7 @@ export function isFault(body: Uint8Array | BodyFault): body is BodyFault {
   return 'code' in body
 }
 
-/** One body while it is read. */
+/** One body while it is being read. */
 export class BoundedBody {
   readonly #limits: BodyLimits
   readonly #share: Share
@@ -42,7 +42,7 @@ export class BoundedBody {
     this.#share = share
   }
 
-  /** Returns a fault if the chunk exceeds a limit; the body must then not be read further. */
+  /** Returns a fault if the chunk exceeds a limit. The rest of the body must then not be read. */
   add(chunk: Uint8Array): BodyFault | undefined {
     this.size += chunk.length
     const hasRoom = this.#share.hold(chunk.length)
@@ -72,7 +72,7 @@ export class BoundedBody {
   }
 }
 
-/** A body that is already in memory is measured by the same limits. */
+/** Applies the same limits to a body that is already in memory. */
 export function boundedBytes(bytes: Buffer, limits: BodyLimits, share: Share): Buffer | BodyFault {
   if (bytes.length > limits.maxBodyBytes) return tooLarge(limits)
   return share.hold(bytes.length) ? bytes : overloaded()

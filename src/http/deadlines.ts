@@ -1,6 +1,6 @@
 /**
- * Deadlines of one length, nearly all of them met. All share a timer, set for the oldest: one timer
- * per body would cost a receiver more than reading the body.
+ * Deadlines of one duration, nearly all of which are met. They share one timer, set for the oldest:
+ * one timer per body would cost more than reading the body.
  */
 export interface Deadlines {
   watch(onMissed: () => void): void
@@ -8,13 +8,14 @@ export interface Deadlines {
 }
 
 export function deadlines(lengthMs: number): Deadlines {
-  // A Map keeps the order of insertion. All have one length, so it is the order in which they end.
+  // A Map keeps the order of insertion. All deadlines have the same duration, so they also end in
+  // this order.
   const due = new Map<() => void, number>()
   let isTimerSet = false
 
   function setTimer(delayMs: number): void {
     isTimerSet = true
-    // The connections keep the process alive; a deadline must not.
+    // The connections keep the process alive. A deadline must not.
     setTimeout(check, delayMs).unref()
   }
 

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { types } from 'node:util'
 
 /*
- * Requests of node:http in the forms that frameworks pass them, and the bytes of bodies that were
- * read before us.
+ * Requests of node:http in the forms of various frameworks, and the bytes of bodies that were read
+ * before hookonce ran.
  */
 
 /** A request of node:http, or of a framework that has it in `raw`, as Fastify's has. */
@@ -15,7 +15,7 @@ export function rawRequest(request: NodeRequest): IncomingMessage {
   return 'raw' in request ? request.raw : request
 }
 
-/** Takes the response over from Fastify, which would otherwise send one of its own. */
+/** Takes the response over from Fastify, which would otherwise send its own response. */
 export function rawResponse(response: NodeResponse): ServerResponse {
   if (!('raw' in response)) return response
   response.hijack()
@@ -23,8 +23,9 @@ export function rawResponse(response: NodeResponse): ServerResponse {
 }
 
 /**
- * The bytes of a body that was read before us: `rawBody` of NestJS, Firebase, fastify-raw-body and
- * `express.json({ verify })`; `body` of `express.raw()` and of the servers for AWS Lambda.
+ * The bytes of a body that was read before hookonce ran: `rawBody` of NestJS, Firebase,
+ * fastify-raw-body and `express.json({ verify })`; `body` of `express.raw()` and of the servers for
+ * AWS Lambda.
  */
 export function keptBytes(request: object): Buffer | undefined {
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
@@ -32,7 +33,7 @@ export function keptBytes(request: object): Buffer | undefined {
   return bufferOf(rawBody) ?? bufferOf(body)
 }
 
-/** Not by instanceof: test runners have their own Uint8Array. */
+/** instanceof would fail: test runners have their own Uint8Array. */
 function bufferOf(bytes: unknown): Buffer | undefined {
   return types.isUint8Array(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
 }
@@ -53,7 +54,7 @@ const WAYS = {
   any: 'request.rawBody = bytes, or mount hookonce before the parser (in Fastify: pass its own request and reply)',
 }
 
-/** The line of code that makes this request's framework keep the bytes of the body. */
+/** The line of code that makes the framework of this request keep the bytes of the body. */
 export function howToKeepBytes(request: object): string {
   return `the body was read before it reached hookonce, and signatures are over its bytes. Keep them: ${WAYS[frameworkOf(request)]}`
 }
@@ -62,6 +63,6 @@ function frameworkOf(request: object): keyof typeof WAYS {
   if ('raw' in request && 'ctx' in request) return 'koa'
   if ('raw' in request && 'server' in request) return 'fastify'
   if ('app' in request && 'originalUrl' in request) return 'express'
-  // An API route of Next.js under pages/ has both.
+  // An API route of Next.js under pages/ has both properties.
   return 'cookies' in request && 'query' in request ? 'next' : 'any'
 }

@@ -13,7 +13,7 @@ export type Resolve = (host: string) => Promise<readonly ResolvedAddress[]>
 
 /**
  * Resolves names like the system does. Concurrent lookups of one host share one lookup: a name
- * server that hangs occupies one thread of Node's pool, whatever the number of connections.
+ * server that hangs occupies one thread of Node's pool, for any number of connections.
  */
 export function systemResolver(): Resolve {
   const pending = new Map<string, Promise<readonly ResolvedAddress[]>>()
@@ -27,8 +27,8 @@ export function systemResolver(): Resolve {
 }
 
 /**
- * The `lookup` of a connection: it returns only addresses that the policy permits. Node connects to
- * one of these and does not resolve again. It is not called for a host that is itself an address.
+ * The `lookup` of a connection. It returns only addresses that the policy permits; Node connects to
+ * one of them without another lookup. Node does not call it for a host that is itself an address.
  */
 export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFunction {
   return (host, { all, family }, callback) => {

@@ -1,4 +1,4 @@
-/** The number of bytes held at present. */
+/** The number of bytes that are held now. */
 export interface HeldCount {
   bytes: number
 }

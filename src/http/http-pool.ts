@@ -11,7 +11,10 @@ import { guardedLookup, type Resolve } from './guarded-lookup.ts'
  */
 
 export interface HttpPoolOptions {
-  /** For each of http and https. Further requests wait for a connection. */
+  /**
+   * The number of connections, separately for http and https. Further requests wait for a
+   * connection.
+   */
   readonly maxConnections: number
   readonly policy: AddressPolicy
   readonly resolve: Resolve
@@ -33,7 +36,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpPool {
-  /** Resolves with any answer, even a redirect. Rejects if there was none. */
+  /** Resolves with any answer, even a redirect. Rejects if there was no answer. */
   post(outgoing: OutgoingPost): Promise<HttpAnswer>
 }
 
@@ -67,14 +70,15 @@ export function httpPool({ maxConnections, policy, resolve }: HttpPoolOptions): 
         signal,
       })
       request.on('response', (response) => resolve(answerOf(response)))
-      // After the response, neither an error nor the close changes anything.
+      // After the response, neither an error nor a close changes the result.
       request.on('error', (error) => {
-        // The server closed an idle connection at the moment of its reuse.
+        // The server closed an idle connection just before its reuse.
         const wasStale = request.reusedSocket && isReset(error) && !isRepeat && !signal.aborted
         if (wasStale) resolve(send(url, { url: url.href, headers, body, signal }, true))
         else reject(error)
       })
-      // The last event of a request. If no other event preceded it, the server switched protocols.
+      // `close` is the last event of a request. If no other event came before, the server switched
+      // protocols.
       request.on('close', () => reject(new Error('the connection was closed without a response')))
       request.end(body)
     })
@@ -99,7 +103,8 @@ function isReset(error: NodeJS.ErrnoException): boolean {
 async function answerOf(response: IncomingMessage): Promise<HttpAnswer> {
   const { statusCode: status = 0, headers } = response
   const quote = beginningOf(response)
-  // A 2xx is complete with its status: its body is only read so that the connection can be reused.
+  // The status of a 2xx is the whole result. Its body is read only so that the connection can be
+  // reused.
   return { status, headers, quote: isSuccess(status) ? '' : await quote }
 }
 
@@ -118,7 +123,7 @@ function beginningOf(response: IncomingMessage): Promise<string> {
       bytes += chunk.length
       if (bytes > MAX_RESPONSE_BYTES) response.destroy()
     })
-    // The status has already decided, whether or not the body is complete.
+    // The status has already decided the result, whether or not the body is complete.
     response.on('error', () => undefined)
     response.on('close', () => {
       clearTimeout(timer)

@@ -1,4 +1,4 @@
-/** The last segment of the path of a URL, decoded: it names the source of a delivery. */
+/** The last segment of the path of a URL, decoded. It names the source of a delivery. */
 export function lastSegment(url: string): string {
   const path = (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
   return decodeSegment(path.slice(path.lastIndexOf('/') + 1))

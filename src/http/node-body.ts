@@ -11,16 +11,16 @@ import { howToKeepBytes, keptBytes, keptText, type NodeRequest, rawRequest } fro
 import type { Share } from './held-bytes.ts'
 
 /*
- * Bodies of node:http. Two loops over the same limits: a webhook's body is consumed, in the
- * stream's fastest mode. The body of a request with an idempotency key stays readable for the
- * handler, and a stream takes bytes back only before it has ended, which needs the slower
+ * Bodies of node:http, read in two ways with the same limits. The body of a webhook is consumed, in
+ * the stream's fastest mode. The body of a request with an idempotency key must stay readable for
+ * the handler. A stream takes bytes back only before it has ended, which needs the slower
  * `readable` mode.
  */
 
 /**
- * The bytes of a signed request: those that an earlier parser has kept, or those of the stream. A
- * fault if a parser has kept none. Synchronous for kept bytes, which saves the caller a turn of the
- * event loop.
+ * The bytes of a signed request: those that an earlier parser kept, or those of the stream. Returns
+ * a fault if a parser consumed the stream and kept no bytes. Synchronous for kept bytes, which
+ * saves the caller a turn of the event loop.
  */
 export function readSignedBody(
   given: NodeRequest,
@@ -45,8 +45,8 @@ function consumeNodeBody(
     const body = new BoundedBody(limits, share)
     let isOver = false
 
-    // The listeners stay: removing them costs more than reading the body. They ignore events after
-    // the end.
+    // The listeners are not removed: that would cost more than reading the body. They ignore events
+    // after the end.
     function end(result: Uint8Array | BodyFault): void {
       isOver = true
       deadlines.unwatch(onStalled)
@@ -88,7 +88,7 @@ export async function peekNodeBody(
   // The client may disconnect while its tenant is determined.
   if (request.destroyed) return body.incomplete()
   if (Number(request.headers['content-length'] ?? 0) > limits.maxBodyBytes) return tooLarge(limits)
-  // By then the bytes that arrived with the head are parsed. There may be none.
+  // After this turn, the bytes that arrived with the headers are parsed. There may be none.
   if (request.headers['transfer-encoding'] !== undefined) await undefined
   if (isEmpty(request)) return new Uint8Array()
   return new Promise((resolve) => {

@@ -6,12 +6,12 @@ import { retryAfterMs } from './retry-after.ts'
 /** One POST to another server. */
 export interface Post {
   readonly url: string
-  /** Replaces a URL that is a secret in errors. */
+  /** The name of the target in errors, if its URL is a secret. */
   readonly shownUrl?: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
-  /** Logs omit the response of the other server: it may contain a body that is not ours. */
+  /** Logs omit the response of the other server: it may echo a body. */
   readonly isPrivate?: boolean
   /** The code of a failure. */
   readonly failure: ErrorCode
@@ -29,7 +29,7 @@ export async function post(outgoing: Post): Promise<void> {
 
 async function send({ url, shownUrl = url, headers, body, signal, failure }: Post): Promise<Response> {
   try {
-    // A redirect does not acknowledge: following it could send the message to someone else.
+    // A redirect is not an acknowledgement: following it could send the message to another server.
     return await fetch(url, { method: 'POST', headers, body: Buffer.from(body), signal, redirect: 'manual' })
   } catch (error) {
     signal.throwIfAborted()

@@ -25,7 +25,7 @@ export async function readFetchBody(
   return body
 }
 
-/** Reads until the end or a fault. The caller cancels what is left unread. */
+/** Reads until the end or a fault. The caller cancels the unread rest. */
 export function readChunks(
   read: ReadChunk,
   limits: BodyLimits,

@@ -1,6 +1,6 @@
 import { HOUR_MS, SECOND_MS } from '../model/durations.ts'
 
-/** A longer wait would let a mistake of the other server delay the event for days. */
+/** Longer delays are cut: a mistake of the other server must not delay the event for days. */
 const MAX_RETRY_AFTER_MS = HOUR_MS
 
 /** The delay of a Retry-After header: seconds or a date, as HTTP allows. Shopify sends `2.0`. */

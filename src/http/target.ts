@@ -8,7 +8,7 @@ import { z } from 'zod'
 /** Rejects `user:password@`: fetch() does not accept it, and errors and logs name the URL. */
 export const targetUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).refine(
   (text) => {
-    // A text that is not a URL has its error already.
+    // The URL check already reports a text that is not a URL.
     if (!URL.canParse(text)) return true
     const { username, password } = new URL(text)
     return username === '' && password === ''

@@ -1,5 +1,5 @@
 interface Deadline {
-  /** Each also aborts the work, with its own reason. */
+  /** Signals that also abort the work, each with its own reason. */
   readonly parents: readonly AbortSignal[]
   readonly timeoutMs: number
   /** The reason with which the work is aborted. */

@@ -47,7 +47,7 @@ export function outcomeAnswers(
   }
 }
 
-/** The handler threw. */
+/** The answer after the handler threw. */
 export function failed(): InlineAnswer {
   return rejected('HANDLER_FAILED')
 }
@@ -60,7 +60,7 @@ function rejected(code: ErrorCode, headers: Record<string, string> = {}): Inline
   return { outcome: 'rejected', code, reply: replyOf(refusedWith(code, { headers })) }
 }
 
-/** An answer in the form in which key stores keep the replies of handlers. */
+/** An answer in the form in which key stores keep replies. */
 export function replyOf({ status, headers, body }: Answer): Reply {
   return { status, headers: Object.entries(headers), body: Buffer.from(body) }
 }

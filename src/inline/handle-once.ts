@@ -62,8 +62,8 @@ export function onceHandler(
       const outcome = await run<Reply>({
         store,
         id,
-        // A provider may serialise an event differently in each delivery: only the key identifies
-        // it.
+        // A provider may serialise an event differently in each delivery, so only the key
+        // identifies it.
         fingerprint: source.mismatch === 'reject' ? `inline-1:${digest([delivery.body])}` : 'inline-1',
         label: `${name} ${identified.key}`.slice(0, 200),
         policy: options,
@@ -76,7 +76,7 @@ export function onceHandler(
       })
       return await answerTo(outcome)
     } catch (error) {
-      // `observe` gets the error. It may hold secrets, so it is not sent.
+      // `observe` gets the error. The error may hold secrets, so it is not sent.
       if (hasBegun) return failed()
       if (!(error instanceof HookonceError) || error.code !== 'KEY_STORE_DOWN') throw error
       observe({ what: 'store_down', ran: false, error })
@@ -85,7 +85,7 @@ export function onceHandler(
   }
 }
 
-/** The default of `observe`: without an observer, a failure must still be visible. */
+/** The default of `observe`. Without an observer, a failure must still be visible. */
 function warn(event: KeyEvent): void {
   if ('error' in event)
     limitedWarning(`inline ${event.what}`, `hookonce: ${event.what}: ${String(event.error)}`)

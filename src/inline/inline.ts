@@ -20,16 +20,16 @@ import { inlineReceiver } from './receive.ts'
 import { type InlineReports, standaloneReports } from './reports.ts'
 
 /**
- * If it returns a Response, that is the answer. Any other value is answered as the provider
- * expects, by default with 200. If it throws, the answer is 500.
+ * The handler of an inline source. If it returns a Response, that is the answer. Any other value is
+ * answered as the provider expects, by default with 200. If it throws, the answer is 500.
  */
 export type InlineHandler<HandledEvent = Event> = (event: HandledEvent, context: RunContext) => unknown
 
 /** One receiver, for `node:http`, for the fetch standard, and mounted in any framework. */
 export interface Inline extends Mounts {
   /**
-   * For node:http, Express, Fastify and the like: before any body parser, or after one that keeps
-   * the bytes.
+   * For node:http, Express, Fastify and similar frameworks. Mount it before any body parser, or
+   * after a parser that keeps the bytes.
    */
   readonly node: (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** For frameworks that use the fetch standard. */
@@ -50,7 +50,7 @@ export function inline<S extends Source>(
   return mountedInline(inlineDoors('inline()', { source, handler: handler as InlineHandler, options }))
 }
 
-/** An inline receiver has one source, whatever the path. */
+/** An inline receiver has one source, under any path. */
 export function mountedInline(doors: Doors): Inline {
   return {
     ...mounts(doors),
@@ -63,11 +63,11 @@ export interface InlineParts {
   readonly source: Source
   readonly handler: InlineHandler
   readonly options: InlineOptions
-  /** The default logs process warnings. */
+  /** The default observer logs process warnings. */
   readonly reports?: InlineReports
 }
 
-/** `where` names the call in errors about its options. */
+/** `where` names the called function in errors about its options. */
 export function inlineDoors(where: string, { source, handler, options, ...given }: InlineParts): Doors {
   if (typeof handler !== 'function')
     throw new HookonceError('CONFIG_INVALID', `${where}: the handler must be a function`)
@@ -79,7 +79,7 @@ export function inlineDoors(where: string, { source, handler, options, ...given 
   if (source.stampHeader && source.needsStamp !== false)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `${where}: deliveries of ${source.provider} do not show whether they are repeated, so a handler cannot run once per event`,
+      `${where}: deliveries of ${source.provider} have no event key, so a handler cannot run once per event; receive them with hookonce()`,
     )
   const checked = checkInlineOptions(options, source, where)
   const { name } = checked

@@ -37,8 +37,8 @@ export function inlineReceiver(options: InlineReceiverOptions): Receiver<Reply> 
   async function receive(received: Head, body: Uint8Array): Promise<Reply> {
     const startedAt = performance.now()
     const { stampHeader } = source
-    // Only a receiver over a ledger stamps deliveries. A stamp of the sender would make a repeated
-    // delivery look new.
+    // Only a receiver over a ledger stamps deliveries. A stamp from the sender would make a
+    // repeated delivery look new.
     const head = stampHeader === undefined ? received : withoutHeader(received, stampHeader)
     const whole = deliveryOf(head, body)
 
@@ -69,7 +69,7 @@ export function inlineReceiver(options: InlineReceiverOptions): Receiver<Reply> 
   /** Answers an event whose type is not among `types`. */
   function decline(request: VerifiedRequest, identified: Identified): Answer {
     const { unread } = identified
-    // There is no ledger to record it in. If acknowledged, it would be lost.
+    // There is no ledger to record the event in. An acknowledged event would be lost.
     if (unread) return front.refuse(request.head, unread.code, unread.detail)
     const answer = notWanted(source)
     report(request, identified, { outcome: 'unwanted', status: answer.status })

@@ -5,8 +5,8 @@ import type { Observer } from '../observe/observer.ts'
 import type { NamedSource } from '../sources/contract.ts'
 
 /**
- * Where an inline receiver reports deliveries and refusals. The caller that mounts it provides
- * this.
+ * The reports of an inline receiver about deliveries and refusals. The code that mounts the
+ * receiver provides them.
  */
 export interface InlineReports {
   readonly observer: Pick<Observer, 'delivery' | 'diagnosis' | 'trouble' | 'warning'>
@@ -17,7 +17,7 @@ export interface InlineReports {
 /** A key store keeps no refusals. */
 const NO_LOG: RefusalLog & DiagnosisLog = { add: () => undefined, explain: () => undefined }
 
-/** `sources`: their secrets are tried to diagnose a refusal. */
+/** `sources`: a diagnosis tries their secrets. */
 export function inlineReports(
   sources: readonly NamedSource[],
   observer: InlineReports['observer'],
@@ -33,7 +33,7 @@ export function standaloneReports(source: NamedSource): InlineReports {
 
 const WARNINGS: InlineReports['observer'] = {
   delivery({ source, outcome, code, detail }) {
-    // The refusals of a run have no detail: `observe` gets their errors.
+    // The refusals of a run have no detail, because `observe` gets their errors.
     if (detail === undefined || (outcome !== 'rejected' && outcome !== 'shadowed')) return
     const verb = outcome === 'rejected' ? 'was refused' : 'would be refused without shadow mode'
     limitedWarning(
@@ -44,7 +44,7 @@ const WARNINGS: InlineReports['observer'] = {
   diagnosis({ source, code, diagnosis }) {
     limitedWarning(
       `inline diagnosis ${source}`,
-      `hookonce: why a delivery of "${source}" was refused: ${code}: ${diagnosis}`,
+      `hookonce: diagnosis of a refused delivery of "${source}": ${code}: ${diagnosis}`,
     )
   },
   trouble({ doing, error }) {

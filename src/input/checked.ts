@@ -11,8 +11,8 @@ export function strict<Shape extends z.ZodRawShape>(shape: Shape) {
 }
 
 /**
- * A name or key that is stored and looked up. Longer ones would not fit an index; PostgreSQL's text
- * holds neither NUL characters nor unpaired surrogates.
+ * A name or key that is stored and looked up. A longer text would not fit an index. PostgreSQL's
+ * text holds neither NUL characters nor unpaired surrogates.
  */
 export const keptName = z
   .string()
@@ -22,10 +22,10 @@ export const keptName = z
 
 /** One fault of given options. */
 export interface Fault {
-  /** The option at fault. */
+  /** The faulty option. */
   readonly path: readonly PropertyKey[]
   readonly message: string
-  /** The faulty key in the object at `path`, if the key itself is the fault and not its value. */
+  /** The faulty key in the object at `path`, if the fault is the key itself and not its value. */
   readonly key?: string | undefined
 }
 
@@ -54,7 +54,7 @@ export function check<Schema extends z.ZodType>(
   throw new InvalidOptions(name, faultsOf(result.error.issues))
 }
 
-/** Translates an issue of the validator. Parse with `PLAIN`. */
+/** Translates an issue of the validator. The schema must be parsed with `PLAIN`. */
 export function faultsOf(issues: readonly z.core.$ZodIssue[], parents: readonly PropertyKey[] = []): Fault[] {
   return issues.flatMap((issue) => faultsOfIssue(issue, parents))
 }
@@ -62,7 +62,8 @@ export function faultsOf(issues: readonly z.core.$ZodIssue[], parents: readonly 
 function faultsOfIssue(issue: z.core.$ZodIssue, parents: readonly PropertyKey[]): Fault[] {
   const path = [...parents, ...issue.path]
   if (issue.code === 'invalid_union') {
-    // Reports the alternative that was meant. If none fits, reports the union itself.
+    // Reports the faults of the closest alternative. If no alternative is close, reports the union
+    // itself.
     const meant = closestAlternative(issue.errors)
     if (meant !== undefined) return faultsOf(meant, path)
   }
@@ -79,7 +80,7 @@ type Issues = readonly z.core.$ZodIssue[]
 
 /**
  * The alternative of the right type with the fewest unknown or missing names: an object with `any`
- * means the alternative that has `any`. If several are equal, the first.
+ * matches the alternative that has `any`. If several are equally close, the first.
  */
 function closestAlternative(alternatives: readonly Issues[]): Issues | undefined {
   let closest: Issues | undefined
@@ -103,7 +104,7 @@ function isMissing(issue: z.core.$ZodIssue): boolean {
   return 'input' in issue && issue.input === undefined
 }
 
-/** A schema's own message describes the value, and does not mention that it is missing. */
+/** A schema's own message describes the expected value, but not that the value is missing. */
 function messageOf(issue: z.core.$ZodIssue): string {
   const { message } = issue
   if (!isMissing(issue)) return message

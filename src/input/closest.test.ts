@@ -19,11 +19,11 @@ test.each([
   ['', ['a']],
   ['whsec_written_into_the_file', ['whsec', 'secret']],
   ['a'.repeat(100_000), ['a'.repeat(100_000)]],
-])('%.20s is a typo of nothing', (given, candidates) => {
+])('%.20s is not a typo', (given, candidates) => {
   expect(closest(given, candidates)).toBeUndefined()
   expect(didYouMean(given, candidates)).toBe('')
 })
 
-test('the closest one is named', () => {
+test('the closest candidate is suggested', () => {
   expect(didYouMean('invoic', ['in', 'invoice', 'voice'])).toBe(' (did you mean "invoice"?)')
 })

@@ -1,4 +1,4 @@
-/** Longer words are not typos of an option or a command, and cost more to compare. */
+/** Longer words are not typos of an option or a command, and are slower to compare. */
 const MAX_CHARS = 64
 
 /** The candidate of which `given` is most likely a typo. Undefined if none is close. */

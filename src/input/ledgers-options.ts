@@ -3,7 +3,7 @@ import type { LedgersOptions } from '../model/ledger-names.ts'
 import { SCHEMA_NAME, SCHEMA_NAME_RULE } from '../model/schema-name.ts'
 import { strict } from './checked.ts'
 
-/** A process opens connections to each of its ledgers, so more would exhaust a server. */
+/** A process opens connections to each of its ledgers. More ledgers would exhaust a server. */
 const MAX_LEDGERS = 64
 
 const count = z.int().min(1).max(MAX_LEDGERS)
@@ -12,7 +12,7 @@ const tenantName = z.string().min(1).max(512)
 
 const ERROR = { error: 'must be a number of ledgers, or an object such as { count: 8 }' }
 
-/** `place` is the schema of a database's address: a URL, or in a file a reference to one. */
+/** `place` is the schema of a database address: a URL, or in a file a reference to a URL. */
 function fieldsWith<Place extends z.ZodType>(place: Place) {
   return {
     count: count.describe('the number of ledgers, 1 to 64. `ledgers: 8` is short for `{ count: 8 }`'),
@@ -52,5 +52,5 @@ export const ledgersSchema = z.union(
   ERROR,
 )
 
-/** The same in a configuration file, where `placement` refers to secrets. */
+/** The option in a configuration file, where `placement` refers to secrets. */
 export const ledgersFileSchema = z.union([count, strict(fieldsWith(z.string()))], ERROR)

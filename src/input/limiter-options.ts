@@ -42,11 +42,13 @@ export const circuitSchema = z.union([z.literal('off'), circuitOptions], {
 })
 
 export const rateSchema = strict({
-  /** Runs that begin per second, over all processes. `0.1`: one in ten seconds. */
+  /**
+   * The number of runs that begin per second, over all processes. `0.1`: one run in ten seconds.
+   */
   perSecond: z.number().positive().max(1_000_000),
   /**
-   * How many runs may begin at once after a quiet time. The default is the runs of a quarter of a
-   * second, so that no second has many more than `perSecond`.
+   * How many runs may begin at once after a quiet time. The default is a quarter of `perSecond`, so
+   * that no second has many more than `perSecond` runs.
    */
   burst: z.number().min(1).max(1_000_000).optional(),
 })

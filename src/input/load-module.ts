@@ -46,6 +46,6 @@ async function importByJiti(file: string, path: string): Promise<Module> {
       { cause: error },
     )
   })
-  // Without its caches, a changed file is read again.
+  // jiti without its caches reads a changed file again.
   return createJiti(import.meta.url, { fsCache: false, moduleCache: false }).import<Module>(path)
 }

@@ -64,12 +64,12 @@ test.each<[unknown, string]>([
   )
 })
 
-test('no finding of the validator keeps its own words', () => {
+test('no message of the validator keeps its own words', () => {
   for (const value of [{ number: 'a', whole: 'b', code: 'x', deep: [], either: [], names: 3, url: 7 }, 5])
     expect(() => check(schema, value, 'x')).not.toThrow(/Invalid|expected|received|Too (big|small)/)
 })
 
-test('a value that is described but not there is missing', () => {
+test('an absent value with a description is reported as missing', () => {
   const own = strict({ url: z.string({ error: 'must be an http or https URL' }) })
   expect(() => check(own, {}, 'x')).toThrow('x: url: is missing; it must be an http or https URL')
   expect(() => check(own, { url: 5 }, 'x')).toThrow('x: url: must be an http or https URL')

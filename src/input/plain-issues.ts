@@ -2,12 +2,12 @@ import type { z } from 'zod'
 import { didYouMean } from './closest.ts'
 
 /*
- * Translates the validator's findings into plain English: what is allowed, and what was found. A
+ * Translates the validator's issues into plain English: the allowed values, and the given value. A
  * schema's own messages are kept. Texts are quoted only if a word or a number was expected, because
  * any other text may be a secret.
  */
 
-/** For `safeParse(value, PLAIN)`. */
+/** The options of `safeParse(value, PLAIN)`. */
 export const PLAIN = { error: plainIssue, reportInput: true } as const
 
 type RawIssue = z.core.$ZodRawIssue
@@ -80,7 +80,7 @@ function unitOf({
   return expected === 'number' && UNITS[unit] !== undefined ? ` of ${UNITS[unit]}` : ''
 }
 
-/** A text where a number or a boolean is expected is not a secret. */
+/** A text in place of a number or a boolean is not a secret. */
 function isQuoted(expected: string): boolean {
   return ['number', 'int', 'boolean'].includes(expected)
 }

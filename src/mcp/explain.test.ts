@@ -68,7 +68,7 @@ function chain(state: Partial<typeof job> | undefined, more: Partial<Chain> = {}
 const holder = { host: 'web-1', pid: 7, isAlive: true }
 
 test.each([
-  ['received', chain({}), `Subscriber billing: waits for a worker since ${AT}.`],
+  ['received', chain({}), `Subscriber billing: has waited for a worker since ${AT}.`],
   ['held', chain({ held: true }), 'waits, because it is paused or its circuit is open.'],
   ['behind its order key', chain({ dueAt: null }), 'waits for an earlier event with the same order key.'],
   ['processing', chain({ state: 'processing', holder }), 'runs now, attempt 2, on web-1 pid 7.'],

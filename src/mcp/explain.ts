@@ -3,7 +3,7 @@ import type { ResponseOf } from '../client/index.ts'
 export type Chain = ResponseOf<'GET', '/events/{id}'>
 type Job = Chain['jobs'][number]
 
-/** What became of an event, and what to do next, in sentences for people and agents. */
+/** Explains the state of an event and the next action, in sentences for people and agents. */
 export function explain(chain: Chain): string {
   return [recorded(chain), ...chain.jobs.map((job) => explainJob(chain, job)), ...noJobs(chain)].join('\n')
 }
@@ -43,13 +43,13 @@ function stateText(chain: Chain, job: Job): string {
       return `waits for a decision. ${unknownEffects(chain, job)}`
     case 'processing':
       return holder?.isAlive === false
-        ? `its worker ${holder.host} pid ${holder.pid} is gone; the job runs again once its lease has run out.`
+        ? `its worker ${holder.host} pid ${holder.pid} is gone; the job runs again when its lease has expired.`
         : `runs now, attempt ${attempt}${holder ? `, on ${holder.host} pid ${holder.pid}` : ''}.`
     default:
       if (held) return 'waits, because it is paused or its circuit is open.'
       if (dueAt === null) return 'waits for an earlier event with the same order key.'
       if (state === 'retrying') return `waits for its next attempt at ${dueAt}. ${lastError(chain, job)}`
-      return `waits for a worker since ${job.bornAt}.`
+      return `has waited for a worker since ${job.bornAt}.`
   }
 }
 
@@ -75,7 +75,7 @@ function unknownEffects({ effects }: Chain, { subscriber, reason }: Job): string
     .join(' ')
 }
 
-/** What a replay would not repeat. */
+/** The parts of an event that a replay would not repeat. */
 function doneBy({ steps, effects, messages }: Chain, { subscriber }: Job): string[] {
   const ofJob = <Item extends { readonly subscriber: string }>(items: readonly Item[]): Item[] =>
     items.filter((item) => item.subscriber === subscriber)

@@ -19,7 +19,7 @@ function client(methods: RpcMethods) {
     stop: () => stopping.abort(),
     write: (line: unknown) =>
       input.write(typeof line === 'string' ? `${line}\n` : `${JSON.stringify(line)}\n`),
-    /** Every message so far, once there are so many. */
+    /** All messages so far, once there are this many. */
     async messages(count: number) {
       while (text.split('\n').length <= count) await once(output, 'data')
       return text
@@ -41,7 +41,7 @@ function gate(): { readonly promise: Promise<void>; resolve(): void } {
 
 const echo: RpcMethods = { echo: async (params) => params }
 
-test('answers each request under its id, whatever the order of the ends', async () => {
+test('answers each request under its id, in any order', async () => {
   let letFirst = (): void => undefined
   const { write, messages } = client({
     slow: () => new Promise((resolve) => (letFirst = () => resolve('slow'))),
@@ -54,7 +54,7 @@ test('answers each request under its id, whatever the order of the ends', async 
   expect((await messages(2))[1]).toEqual({ jsonrpc: '2.0', id: 1, result: 'slow' })
 })
 
-test('takes lines that arrive in pieces, with characters cut in the middle', async () => {
+test('accepts lines that arrive in pieces, with split characters', async () => {
   const { input, messages } = client(echo)
   const bytes = Buffer.from(`${JSON.stringify({ id: 1, method: 'echo', params: 'zwölf €' })}\n`)
   for (const byte of bytes) input.write(Buffer.of(byte))
@@ -106,7 +106,7 @@ test('a cancelled call is aborted and not answered', async () => {
   expect(await messages(1)).toEqual([{ jsonrpc: '2.0', id: 2, result: 2 }])
 })
 
-test('more calls at once than a gateway should get are refused, as is an id in use', async () => {
+test('too many parallel calls are refused, and so is an id in use', async () => {
   const { write, messages } = client({ hang: () => new Promise(() => undefined) })
   for (let id = 1; id <= 16; id += 1) write({ id, method: 'hang' })
   write({ id: 1, method: 'hang' })
@@ -117,7 +117,7 @@ test('more calls at once than a gateway should get are refused, as is an id in u
   ])
 })
 
-test('errors keep their number; others are internal ones', async () => {
+test('errors keep their number; other errors are internal errors', async () => {
   const { write, messages } = client({
     bad: () => Promise.reject(new RpcError(INVALID_PARAMS, 'a name is missing')),
     broken: () => Promise.reject(new Error('it broke')),
@@ -130,7 +130,7 @@ test('errors keep their number; others are internal ones', async () => {
   ])
 })
 
-test('it ends with its input, and when it is stopped, and aborts what runs', async () => {
+test('it ends with its input, or when it is stopped, and aborts calls in progress', async () => {
   for (const way of ['end', 'stop'] as const) {
     const aborted = gate()
     const started = gate()

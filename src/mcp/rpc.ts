@@ -1,13 +1,13 @@
 import type { Readable, Writable } from 'node:stream'
 
 /*
- * JSON-RPC 2.0 over lines: one message per line in each direction, as MCP's stdio transport asks.
- * https://modelcontextprotocol.io/specification/2025-06-18/basic/transports
+ * JSON-RPC 2.0 over lines: one message per line in each direction, as MCP's stdio transport
+ * requires. https://modelcontextprotocol.io/specification/2025-06-18/basic/transports
  */
 
 type Id = string | number
 
-/** A method failed in a way that JSON-RPC has a number for. */
+/** A failure of a method that has a number in JSON-RPC. */
 export class RpcError extends Error {
   readonly code: number
 
@@ -22,14 +22,14 @@ const PARSE_ERROR = -32_700
 const INVALID_REQUEST = -32_600
 const METHOD_UNKNOWN = -32_601
 const INTERNAL_ERROR = -32_603
-/** The first of the numbers that a server may give its own meaning. */
+/** The first of the numbers that a server may define itself. */
 const BUSY = -32_000
 
 export type RpcMethods = Readonly<Record<string, (params: unknown, signal: AbortSignal) => Promise<unknown>>>
 
-/** A question to a gateway is short. A client that sends more is broken. */
+/** A request to a gateway is short. A client that sends a longer line is broken. */
 const MAX_LINE_BYTES = 1024 * 1024
-/** An agent asks a few things at a time; each is a request to the gateway. */
+/** An agent makes a few calls at a time. Each is a request to the gateway. */
 const MAX_IN_PROGRESS = 16
 
 /** Answers until the input ends or `stop` is aborted. Calls in progress are then aborted. */
@@ -81,7 +81,7 @@ export async function serveRpc(
     const { id, method, params } = asRecord(message)
     const isAnswerable = typeof id === 'string' || typeof id === 'number'
     if (typeof method !== 'string') {
-      // Responses need no answer: this server never asks the client anything.
+      // A response needs no answer: this server sends no requests to the client.
       const isResponse = isAnswerable && method === undefined
       return isResponse ? undefined : fail(null, INVALID_REQUEST, 'the message has no method')
     }

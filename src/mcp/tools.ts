@@ -12,14 +12,14 @@ export interface Tool {
   readonly name: string
   readonly description: string
   readonly input: z.ZodObject
-  /** Whether it changes something. Such tools are offered only if changes are allowed. */
+  /** Whether the tool changes something. If so, it is offered only if changes are allowed. */
   readonly changes: boolean
   run(client: AdminClient, given: Arguments, signal: AbortSignal): Promise<unknown>
 }
 
 const MAX_BODY_CHARACTERS = 64 * 1024
 
-/** A tool that is one route: the parts of its path, and its query or body, are the arguments. */
+/** A tool for one route. Its arguments are the parts of the path, and the query or body. */
 function routeTool(name: string, method: Method, path: string, description?: string): Tool {
   const route: Route | undefined = routes.find((one) => one.method === method && one.path === path)
   if (!route) throw new Error(`there is no route ${method} ${path}`)
@@ -42,13 +42,13 @@ function routeTool(name: string, method: Method, path: string, description?: str
       const params = Object.fromEntries(Object.entries(given).filter(isPart))
       const rest = Object.fromEntries(Object.entries(given).filter((entry) => !isPart(entry)))
       const sent = method === 'GET' ? { query: rest } : { body: rest }
-      // The arguments were checked by the schemas of this very route.
+      // The schemas of this route have checked the arguments.
       return callAny(client, method, path, { params, signal, ...sent })
     },
   }
 }
 
-/** The types of the client follow from a path that the compiler knows; here it is one of many. */
+/** The client's types need a path that is known at compile time. This path is one of many. */
 function callAny(client: AdminClient, method: Method, path: string, request: object): Promise<unknown> {
   type Call = (path: string, request: object) => Promise<unknown>
   const calls = { GET: client.get, POST: client.post, DELETE: client.delete }
@@ -62,7 +62,7 @@ const eventId = z.strictObject({
 const explainEvent: Tool = {
   name: 'explain_event',
   description:
-    'Says in words what became of one event, job by job: what is done, what failed and why, what it waits for, and what to do next.',
+    'Describes the state of one event, job by job: finished work, failures with their reasons, waits, and the next action.',
   input: eventId,
   changes: false,
   async run(client, given, signal) {

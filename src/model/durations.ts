@@ -3,7 +3,9 @@ export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** Long enough for a pause of the process or its network, short enough to repair a crash soon. */
+/**
+ * Longer than a pause of the process or its network, and short enough to recover soon from a crash.
+ */
 export const DEFAULT_LEASE_MS = 30 * SECOND_MS
 
 /**

@@ -578,7 +578,7 @@ const adviceByCode = new Map<string, string>(
   Object.entries(errorCatalogue).map(([code, { advice }]) => [code, advice]),
 )
 
-/** The advice for a code that the ledger holds; empty for a code of another version. */
+/** The advice for a code that the ledger holds. Empty for a code of another version. */
 export function adviceOn(code: string): string {
   return adviceByCode.get(code) ?? ''
 }

@@ -1,8 +1,8 @@
 import type { Version } from './version.ts'
 
-/** The event that a handler gets, however often it was delivered. */
+/** The event that a handler gets: the same for any number of deliveries. */
 export interface Event<Payload = unknown, Subject = unknown, Type extends string = string> {
-  /** The stable id of the receipt: the same on every attempt and replay. */
+  /** The id of the receipt. Every attempt and replay has the same id. */
   readonly receiptId: string
   readonly tenant: string
   readonly source: string

@@ -15,8 +15,8 @@ export class RetryAfter extends Error {
 }
 
 /**
- * Thrown inside an effect: the other side has replied that the effect did not happen. The next
- * attempt starts it again. After any other error, its outcome is unknown.
+ * Thrown inside an effect: the called service replied that the effect did not happen. The next
+ * attempt starts the effect again. After any other error, its outcome is unknown.
  */
 export class NotDone extends RetryAfter {
   override readonly name: string = 'NotDone'
@@ -37,7 +37,7 @@ export class Deferred extends Error {
   }
 }
 
-/** Another job is running the same effect: this job waits for its turn. */
+/** Another job is running the same effect, so this job waits. */
 export class EffectBusy extends Deferred {
   override readonly name = 'EffectBusy'
 }

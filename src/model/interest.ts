@@ -15,7 +15,7 @@ export function interestText(patterns: readonly string[], isFiltered: boolean): 
 
 export interface Interest {
   wantsType(type: string): boolean
-  /** Whether only some events of these types are wanted. */
+  /** Whether a filter chooses among the events of these types. */
   readonly isFiltered: boolean
 }
 

@@ -10,13 +10,13 @@ export function ledgerNames(schema: string, count: number): string[] {
 }
 
 /**
- * The ledger of a tenant that no ledger knows yet. Only a first choice: it is recorded, and the
- * record counts from then on, so that another number of ledgers moves nobody.
+ * The ledger of a tenant that no ledger knows yet. This is only the first choice: it is recorded,
+ * and the record is authoritative. So another number of ledgers moves no tenant.
  */
 export function hashedLedger(tenant: string, names: readonly string[]): string {
   const number = Number.parseInt(hash('sha256', tenant, 'hex').slice(0, 12), 16)
   const name = names[number % names.length]
-  if (name === undefined) throw new Error('there is no ledger to choose from')
+  if (name === undefined) throw new Error('the list of ledgers is empty')
   return name
 }
 

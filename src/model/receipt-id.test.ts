@@ -11,7 +11,7 @@ test('an id is the first half of SHA-256 over the length-prefixed parts', () => 
   expect(receiptIds('default', 'stripe')('evt_1').replaceAll('-', '')).toBe(hex)
 })
 
-test('two events have the same id only when tenant, source and key are the same', () => {
+test('two events have the same id only if tenant, source and key are the same', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 6 })
   const event = fc.tuple(text, text, text)
   fc.assert(
@@ -24,7 +24,7 @@ test('two events have the same id only when tenant, source and key are the same'
   expect(idOf(['', '', 'ab'])).not.toBe(idOf(['', 'a', 'b']))
 })
 
-test('every id has a shard within bounds, and ids spread over all of them', () => {
+test('every id has a shard within bounds, and ids spread over all shards', () => {
   const seen = new Set<number>()
   for (let n = 0; n < 1_000; n += 1) {
     const shard = shardOf(idOf(['default', 'stripe', `evt_${n}`]), 16)

@@ -8,7 +8,7 @@ import { hash } from './hash.ts'
  */
 export function receiptIds(tenant: string, source: string): (eventKey: string) => string {
   const scope = Buffer.concat([lengthPrefixed(tenant), lengthPrefixed(source)])
-  // Reused for each key: the part that is the same for all keys is already there.
+  // Reused for each key: the prefix that all keys share is already written.
   const scratch = Buffer.alloc(scope.length + 4 + SHORT_KEY_BYTES)
   scope.copy(scratch)
   return (eventKey) => {
@@ -19,12 +19,12 @@ export function receiptIds(tenant: string, source: string): (eventKey: string) =
   }
 }
 
-/** The same for objects that a tenant and a user's name identify: an effect, an entity. */
+/** The id of an object that a tenant and a user's name identify: an effect or an entity. */
 export function scopedId(...parts: readonly string[]): string {
   return uuid(Buffer.concat(parts.map(lengthPrefixed)))
 }
 
-/** Event keys of providers are far shorter. */
+/** The event keys of providers are far shorter. */
 const SHORT_KEY_BYTES = 768
 
 /** The shard leads every primary key, so that the ledger can be distributed. */

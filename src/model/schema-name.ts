@@ -1,8 +1,8 @@
-/** The schema of a ledger, unless its owner gives it another name. */
+/** The default schema of a ledger. */
 export const DEFAULT_SCHEMA = 'hookonce'
 
 /**
- * Names that need no quotes, and leave room for the names that are made from them: PostgreSQL cuts
+ * Names that need no quotes, short enough for the names that are derived from them: PostgreSQL cuts
  * names after 63 bytes.
  */
 export const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,29}$/

@@ -12,15 +12,17 @@
  */
 
 /**
- * From this count on, suspects are claimed apart from other work. Their index in migration 0008
- * repeats the number.
+ * From this count on, suspects are claimed separately from other work. Their index in migration
+ * 0008 repeats the number.
  */
 export const TOGETHER_FROM = 2
 export const ALONE_FROM = 3
-/** Two crashes alone: one crash may have another cause, and a buried job alarms the operator. */
+/**
+ * Two crashes alone: a single crash may have another cause, and a buried job alarms the operator.
+ */
 export const BURIED_AT = 5
 /**
- * If they crash, all of them must run alone next while other work in their process waits. So they
- * should be few.
+ * If suspects crash together, each of them must run alone next, while other work in its process
+ * waits. So this number is small.
  */
 export const MOST_TOGETHER = 4

@@ -21,7 +21,7 @@ test('an error that quotes nothing is logged as it is', () => {
   expect(loggedTextOfThrown('text')).toBe('thrown: text')
 })
 
-/** An error as a program in /app throws it. */
+/** An error with the stack of a program in /app. */
 function thrownAt(message: string, place: string, cause?: Error): Error {
   const stack = `Error: ${message}\n    at send (${place}:1:2)\n    at node:internal/process:9:9`
   return Object.assign(new Error(message, { cause }), { stack })

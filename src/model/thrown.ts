@@ -1,9 +1,9 @@
-/** Describes a thrown value. Any value can be thrown, even one whose properties throw. */
+/** Describes a thrown value. Any value can be thrown, even an object whose properties throw. */
 export function textOfThrown(thrown: unknown): string {
   try {
     return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `thrown: ${String(thrown)}`
   } catch {
-    return 'thrown: something that has no text'
+    return 'thrown: a value without a text'
   }
 }
 
@@ -34,7 +34,7 @@ export function stackOfThrown(thrown: unknown): string[] {
 
 /** Enough for deep call stacks; an endless recursion must not fill the ledger. */
 const MAX_STACK_CHARS = 8_000
-/** A cause may be its own cause. */
+/** A limit, because a cause may be its own cause. */
 const MAX_CAUSES = 5
 const MAX_CAUSE_CHARS = 500
 
@@ -96,7 +96,7 @@ function framesOf(thrown: unknown): string[] {
     const frames = [...stack.slice(end === -1 ? 0 : end + message.length).matchAll(/^\s+at (.+)$/gm)]
     return frames.map(([, frame = '']) => frame).filter((frame) => !frame.includes('node:internal'))
   } catch {
-    // As above: reading a property may throw.
+    // Reading a property may throw.
     return []
   }
 }

@@ -9,7 +9,8 @@ export function typeMatcher(pattern: string): (type: string) => boolean {
   return (type) => matchesParts(type, parts)
 }
 
-// Greedy left to right without backtracking: linear in the type, which comes from outside.
+// Greedy from left to right without backtracking: linear in the length of the type, which strangers
+// choose.
 function matchesParts(type: string, parts: readonly string[]): boolean {
   const first = parts[0] ?? ''
   const last = parts.at(-1) ?? ''

@@ -55,14 +55,14 @@ function isoTimestamp(value: string): string {
 /** In UTC with nine decimals, so that the order of the texts is the order of the dates. */
 function timestamp(date: Date, beyondMs: string): string {
   const year = date.getUTCFullYear()
-  if (!(year >= 0 && year <= 9999)) throw new HookonceError('VERSION_INVALID', 'a date without a value')
+  if (!(year >= 0 && year <= 9999)) throw new HookonceError('VERSION_INVALID', 'an invalid Date')
   return `${date.toISOString().slice(0, -1)}${beyondMs.padEnd(6, '0')}Z`
 }
 
-/** Negative, zero or positive, as for sorting. Both are of one kind. */
+/** Negative, zero or positive, as for sorting. Both versions must be of one kind. */
 export function compareVersions(a: Version, b: Version): number {
   if (a.as === 'number') return compareDecimals(a.value, b.value)
-  // By bytes: the order of a language would depend on the machine.
+  // Compares bytes: the order of a language would depend on the machine.
   return Buffer.compare(Buffer.from(a.value), Buffer.from(b.value))
 }
 

@@ -14,8 +14,8 @@ export interface MountOptions<Name extends string = string> {
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>
 
 /**
- * One method per framework. Each returns what the framework mounts, in one line. The types are
- * structural, so no framework and none of its types is imported.
+ * One method per framework. Each returns a value that the framework mounts in one line. The types
+ * are structural, so neither a framework nor its types are imported.
  */
 export interface Mounts<Name extends string = string> {
   /** `app.use('/webhooks', hooks.express())`, above the body parsers. */

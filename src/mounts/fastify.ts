@@ -23,14 +23,14 @@ interface FastifyReply {
 export type FastifyPlugin = (app: FastifyScope) => Promise<void>
 
 /**
- * A plugin with a scope of its own. Parsers of the app do not apply in it, so bodies arrive unread,
- * and the limits of hookonce hold instead of `bodyLimit`.
+ * A plugin with its own scope. Parsers of the app do not apply in it, so bodies arrive unread, and
+ * the limits of hookonce apply instead of `bodyLimit`.
  */
 export function fastifyPlugin(doors: Doors, entry: Entry): FastifyPlugin {
   return async (app) => {
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    // The prefix itself is for a plugin with a `source`.
+    // The prefix itself is a route for a plugin with a `source`.
     for (const path of ['/', '/*']) app.all(path, (request, reply) => doors.node(request, reply, entry))
   }
 }

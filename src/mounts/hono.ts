@@ -13,7 +13,7 @@ export function honoHandler(doors: Doors, entry: Entry): HonoHandler {
     doors.fetch(await withKeptBody(req), { ...entry, peerAddress: addressOf(env) })
 }
 
-/** What Hono keeps of bodies, by the method that read them. */
+/** The bodies that Hono caches, by the method that read them. */
 interface KeptBody {
   readonly arrayBuffer?: Promise<ArrayBuffer>
   readonly blob?: Promise<Blob>
@@ -21,8 +21,8 @@ interface KeptBody {
 }
 
 /**
- * A middleware may have read the body. Hono keeps what was read, and only these three still have
- * the bytes: parsed JSON (Hono 3) and forms do not.
+ * A middleware may have read the body. Hono caches the result, and only these three forms still
+ * have the bytes: parsed JSON (Hono 3) and forms do not.
  */
 async function withKeptBody({ raw, bodyCache }: HonoContext['req']): Promise<Request> {
   if (!raw.bodyUsed) return raw

@@ -15,9 +15,9 @@ export type KoaMiddleware = (ctx: KoaContext) => Promise<void>
 export function koaMiddleware(doors: Doors, entry: Entry): KoaMiddleware {
   return (ctx) => {
     const { req, res, originalUrl } = ctx
-    // The door writes the response itself.
+    // The door writes the response itself, so Koa must not respond.
     ctx.respond = false
-    // koa-mount and routers cut `url`. Koa keeps the whole one in its own request only.
+    // koa-mount and routers cut `url`. Only Koa's own request keeps the whole URL.
     Object.assign(req, { originalUrl })
     // Body parsers for Koa leave bodies in its own request. koa-bodyparser keeps `rawBody` there.
     const { rawBody, body } = ctx.request as { rawBody?: unknown; body?: unknown }

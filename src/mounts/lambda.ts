@@ -33,7 +33,7 @@ interface LambdaRequestContext {
 export interface LambdaResult {
   readonly statusCode: number
   readonly headers?: Record<string, string>
-  /** Instead of `headers`, if the event has them: load balancers then ignore `headers`. */
+  /** Replaces `headers` if the event has it: load balancers then ignore `headers`. */
   readonly multiValueHeaders?: Record<string, string[]>
   readonly body: string
   readonly isBase64Encoded: false
@@ -64,7 +64,7 @@ function withQuery(path: string, query: string): string {
   return query === '' ? path : `${path}?${query}`
 }
 
-/** API Gateway decodes the query of payload version 1.0; load balancers leave it as it is. */
+/** API Gateway decodes the query of payload version 1.0. Load balancers leave it unchanged. */
 function queryOf(event: LambdaEvent): string {
   const { requestContext, queryStringParameters, multiValueQueryStringParameters } = event
   const encode = requestContext?.elb ? (text: string) => text : encodeURIComponent
@@ -88,8 +88,8 @@ function bodyOf({ body, isBase64Encoded }: LambdaEvent): Buffer {
 }
 
 /**
- * Undefined behind a load balancer: it names the client in `x-forwarded-for` only, where a client
- * may have written too.
+ * Undefined behind a load balancer: it reports the client only in `x-forwarded-for`, which the
+ * client may also write.
  */
 function addressOf({ requestContext }: LambdaEvent): string | undefined {
   return requestContext?.http?.sourceIp ?? requestContext?.identity?.sourceIp

@@ -14,7 +14,7 @@ export function mounts<Name extends string>(doors: Doors): Mounts<Name> {
     fastify: (options = {}) => fastifyPlugin(doors, options),
     hono: (options = {}) => honoHandler(doors, options),
     koa: (options = {}) => koaMiddleware(doors, options),
-    // Nest's middleware is Express's on both of its platforms.
+    // Nest's middleware has the form of Express on both of its platforms.
     nest: node,
     next: (options = {}) => nextRoute(doors, options),
     lambda: (options = {}) => lambdaHandler(doors, options),

@@ -58,7 +58,7 @@ test('a delta holds what was counted since the last snapshot, by source and subs
     },
     { source: 'test', subscriber: 'app', received: 0, processed: 1, stale: 1, spared: 1 },
   ])
-  // One of 3 ms, and one above the last bound.
+  // One duration of 3 ms, and one above the last bound.
   expect(deltas[0]?.accept).toEqual([0, 0, 1, ...Array(12).fill(0), 1])
   expect(countDeltas(after, snapshot(undefined), tenantOf)).toEqual([])
 })

@@ -5,7 +5,7 @@ import type { Labels, MetricsSnapshot } from './snapshot.ts'
 
 /*
  * The counts of a process between two snapshots of its metrics, by source and subscriber. It reads
- * counters that exist anyway, so that deliveries pay nothing for statistics.
+ * counters that exist anyway, so statistics add no cost to deliveries.
  */
 
 const COUNTERS: Readonly<Record<string, CountName>> = {
@@ -40,7 +40,7 @@ interface OpenDelta extends Record<CountName, number> {
   accept: number[]
 }
 
-/** Without `before`: since the process started. Omits counts that did not change. */
+/** Without `before`, counts since the process started. Omits counts that did not change. */
 export function countDeltas(
   before: MetricsSnapshot | undefined,
   after: MetricsSnapshot,

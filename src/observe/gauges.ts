@@ -3,7 +3,7 @@ import type { OutboxBacklog } from '../ledger/read/outbox.ts'
 import type { GaugeMetric, Labels, Sample } from './snapshot.ts'
 import { MAX_TOPICS, OTHER_TOPICS } from './topic-limit.ts'
 
-/** Read from the ledger for each scrape, so that every process reports the same. */
+/** Read from the ledger for each scrape, so every process reports the same values. */
 export interface Backlogs {
   readonly jobs: readonly Backlog[]
   readonly outbox: readonly OutboxBacklog[]
@@ -14,11 +14,11 @@ export interface Backlogs {
 export interface CircuitGauge {
   readonly source: string
   readonly subscriber: string
-  /** Open or half-open. */
+  /** True if the circuit is open or half-open. */
   readonly isOpen: boolean
 }
 
-/** Without samples while the ledger cannot be read, except for `hookonce_ledger_up`. */
+/** While the ledger cannot be read, only `hookonce_ledger_up` has a sample. */
 export function gauges(backlogs: Backlogs | undefined): GaugeMetric[] {
   const outbox = backlogs && limitedBacklog(backlogs.outbox)
   return [
@@ -87,7 +87,10 @@ const OUTBOX_GAUGES: Readonly<Record<string, Gauge<OutboxBacklog>>> = {
   },
 }
 
-/** The topics with the largest backlogs separately, and all others as one: see topic-limit.ts. */
+/**
+ * The topics with the largest backlogs have their own samples, and all others share one: see
+ * topic-limit.ts.
+ */
 function limitedBacklog(backlogs: readonly OutboxBacklog[]): readonly OutboxBacklog[] {
   if (backlogs.length <= MAX_TOPICS) return backlogs
   const sorted = [...backlogs].sort((a, b) => b.waiting + b.failed - a.waiting - a.failed)

@@ -14,5 +14,5 @@ export function limitedWarnings(): LimitedWarning {
     })
 }
 
-/** For code that belongs to no engine, such as a key store: one limit for the whole process. */
+/** For code outside of an engine, such as a key store: one limit for the whole process. */
 export const limitedWarning = limitedWarnings()

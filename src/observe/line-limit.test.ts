@@ -18,7 +18,7 @@ function written() {
   }
 }
 
-test('of one kind the first ten in ten seconds are written, and one line says how many more came', () => {
+test('of one kind, the first ten lines in ten seconds are written, and one line has the number of the others', () => {
   const { lines, say } = written()
   for (let n = 1; n <= 8_322; n += 1) say('a', `a${n}`)
   say('b', 'b1')
@@ -31,7 +31,7 @@ test('of one kind the first ten in ten seconds are written, and one line says ho
   expect(lines).toHaveLength(13)
 })
 
-test('a flood that goes on is summed up in each interval', () => {
+test('a lasting flood is summarised in each interval', () => {
   const { lines, say } = written()
   for (let second = 0; second < 30; second += 1) {
     for (let n = 0; n < 100; n += 1) say('a', 'a')
@@ -42,7 +42,7 @@ test('a flood that goes on is summed up in each interval', () => {
   expect(lines).toHaveLength(33)
 })
 
-test('kinds that a stranger makes up are as bounded as lines', () => {
+test('kinds that a stranger invents are as limited as lines', () => {
   const { lines, say } = written()
   for (let n = 0; n < 50_000; n += 1) say(`kind ${n}`, 'x')
   expect(lines.length).toBeLessThan(1_100)

@@ -7,14 +7,19 @@
 /** Enough to diagnose a problem: a flood of one kind becomes about one line per second. */
 const LINES = 10
 const INTERVAL_MS = 10_000
-/** Kinds name sources, codes and activities, which are few. Further kinds count as one kind. */
+/**
+ * Kinds name sources, codes and activities, so there are few. Beyond this number, all kinds count
+ * as one.
+ */
 const MAX_KINDS = 1_000
 const OTHERS = '(others)'
 
 export interface LimitedLine {
   readonly kind: string
   readonly write: () => void
-  /** Called for the last line that was not written, with `"… and 8,312 more"` and that number. */
+  /**
+   * Called with the last line that was not written, the text `"… and 8,312 more"`, and the number.
+   */
   readonly summarise: (andMore: string, leftOut: number) => void
 }
 
@@ -33,7 +38,8 @@ export function lineLimit(): (line: LimitedLine) => void {
     const running = kinds.get(kind)
     if (running && now < running.endsAt) return running
     const interval: Interval = { endsAt: now + INTERVAL_MS, lines: 0, leftOut: 0, last: undefined }
-    // Inserted again, so that the map is ordered by age: `placeFor` removes the oldest kind.
+    // Inserts the kind again, so that the map is ordered by age: `placeFor` removes the oldest
+    // kind.
     kinds.delete(kind)
     kinds.set(kind, interval)
     return interval

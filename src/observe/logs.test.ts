@@ -33,7 +33,7 @@ const attempt: AttemptFact = {
   error: new Error('closed'),
 }
 
-test('a flood of refusals is ten lines for each source and reason in ten seconds, and a count of the rest', () => {
+test('a flood of refusals is ten lines per source and reason in ten seconds, and a count of the rest', () => {
   const { lines, logger } = capture()
   const { delivery } = logs(logger)
   for (let n = 0; n < 1_000; n += 1) delivery({ ...refusal, detail: `no ${n}` })
@@ -113,7 +113,7 @@ test.each([
   ['retrying', 'warn'],
   ['lost', 'warn'],
   ['failed', 'error'],
-] as const)('an attempt that is %s is told at level %s, in the words of the glossary', (outcome, level) => {
+] as const)('an attempt that is %s is logged at level %s, in the words of the glossary', (outcome, level) => {
   const { lines, logger } = capture()
   logs(logger).attempt({ ...attempt, outcome })
   expect(lines).toHaveLength(1)
@@ -127,7 +127,7 @@ test.each([
   })
 })
 
-test('a delivery that was recorded without being understood has its line, and a warning as rare as a refusal', () => {
+test('a delivery that was recorded without a key or type has its line, and a warning as rare as a refusal', () => {
   const { lines, logger } = capture()
   const { delivery } = logs(logger)
   const unread: DeliveryFact = { ...refusal, outcome: 'recorded', status: 202, code: 'EVENT_KEY_MISSING' }
@@ -139,17 +139,17 @@ test('a delivery that was recorded without being understood has its line, and a 
   ).toHaveLength(10)
 })
 
-test('an error that has no text is told all the same', () => {
+test('an error without a text is logged too', () => {
   const { lines, logger } = capture()
   logs(logger).attempt({ ...attempt, error: Object.create(null) })
   logs(logger).trouble({ doing: 'settling 1 jobs', error: Object.create(null) })
   expect(lines.map(([, fields]) => fields.error)).toEqual([
-    'thrown: something that has no text',
-    'thrown: something that has no text',
+    'thrown: a value without a text',
+    'thrown: a value without a text',
   ])
 })
 
-test('a logger that throws at a summary is warned of, and ends nothing', () => {
+test('a logger that throws at a summary causes a warning, and ends nothing', () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
   onTestFinished(() => warned.mockRestore())
   let lines = 0
@@ -163,7 +163,7 @@ test('a logger that throws at a summary is warned of, and ends nothing', () => {
   expect(warned).toHaveBeenCalledWith('the logger of hookonce threw: Error: the disk is full')
 })
 
-test('a log line is JSON that no terminal obeys', () => {
+test('a log line is JSON without control characters', () => {
   const written: string[] = []
   const stderr = vi
     .spyOn(process.stderr, 'write')

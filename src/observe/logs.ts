@@ -35,16 +35,16 @@ const REFUSAL_LINES: Partial<Record<DeliveryFact['outcome'], string>> = {
 }
 
 /**
- * Logs facts in the words of the glossary, never a secret or a body, with the id of the trace if
- * `traceContext` knows one. Recorded and processed events
- * are logged each time, because only an authenticated sender causes them, once per event. All other
- * lines are limited by kind (line-limit.ts).
+ * Logs facts in the words of the glossary, never a secret or a body. Lines name the trace if
+ * `traceContext` returns one. Recorded and processed events are logged each time, because only an
+ * authenticated sender causes them, once per event. All other lines are limited by kind
+ * (line-limit.ts).
  */
 export function logs(logger: Logger, traceContext?: () => TraceContext | undefined): Observer {
   const limit = lineLimit()
   const warn = limitedWarnings()
 
-  /** Facts are reported in the context of their work. */
+  /** Facts are reported in the asynchronous context of their work. */
   function traced(fields: Fields): Fields {
     const traceId = traceIdOf(traceContext?.()?.traceparent)
     return traceId === undefined ? fields : { ...fields, trace_id: traceId }
@@ -56,7 +56,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       kind,
       write: () => logger[level](traced(fields()), message),
       summarise: (andMore, leftOut) => {
-        // Called from a timer, where an error of the logger would end the process.
+        // A timer calls this, where an error of the logger would end the process.
         try {
           logger[level]({ ...fields(), not_logged: leftOut }, `${message} ${andMore}`)
         } catch (error) {
@@ -93,7 +93,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
     },
     diagnosis({ source, code, diagnosis }) {
       const fields = () => ({ source, code, detail: diagnosis })
-      limited(`diagnosis ${source} ${code}`, 'warn', fields, 'why a delivery was refused')
+      limited(`diagnosis ${source} ${code}`, 'warn', fields, 'refused delivery diagnosed')
     },
     keyFinding({ source, finding, says }) {
       const fields = () => ({ source, finding, detail: says })
@@ -147,7 +147,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       if (state === 'closed') limited(kind, 'info', fields, 'circuit closed: its jobs run again')
       else if (state === 'half-open') limited(kind, 'info', fields, 'circuit half-open: one job at a time')
       else if (wasClosed)
-        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and a probe runs from time to time')
+        limited(kind, 'warn', fields, 'circuit opened: its jobs wait, and single jobs run as probes')
       else limited(kind, 'warn', fields, 'circuit stays open: a probe failed')
     },
     rescue(fact) {
@@ -196,7 +196,7 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
   }
 }
 
-/** Distinguishes an error of undefined from no error. Errors of hookonce need no stack. */
+/** Distinguishes an error that is undefined from no error. Errors of hookonce need no stack. */
 function failureOf(fact: { readonly error?: unknown }): Record<string, unknown> {
   if (!('error' in fact)) return {}
   const stack = fact.error instanceof HookonceError ? [] : stackOfThrown(fact.error)

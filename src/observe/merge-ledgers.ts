@@ -7,7 +7,7 @@ export interface LedgerSnapshot {
   readonly snapshot: MetricsSnapshot
 }
 
-/** Ages and states do not add up: the worst of all ledgers counts. */
+/** Ages and states cannot be added up: the worst value of all ledgers counts. */
 const WORST = new Set([
   'hookonce_processing_lag_seconds',
   'hookonce_outbox_lag_seconds',

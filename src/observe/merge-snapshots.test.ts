@@ -29,7 +29,7 @@ function afterDeliveries(sources: readonly string[]): MetricsSnapshot {
   return snapshot({ jobs: BACKLOG, outbox: [], circuits: [] })
 }
 
-test('counts of all processes are added, and the backlog is told once', () => {
+test('counts of all processes are added, and the backlog is reported once', () => {
   const merged = mergedText([afterDeliveries(['a', 'a', 'b']), afterDeliveries(['b', 'c'])])
   expect(merged).toContain('hookonce_received_total{source="a"} 2\n')
   expect(merged).toContain('hookonce_received_total{source="b"} 2\n')
@@ -39,12 +39,12 @@ test('counts of all processes are added, and the backlog is told once', () => {
   expect(merged).toContain('hookonce_jobs_waiting{source="test",subscriber="app"} 7\n')
 })
 
-test('one process is told as it is', () => {
+test('the metrics of one process are reported unchanged', () => {
   const snapshot = afterDeliveries(['a'])
   expect(mergeSnapshots([snapshot])).toEqual(snapshot)
 })
 
-test('a gauge that the first process no longer has is not taken from a later one', () => {
+test('a gauge that the first process lacks is not taken from a later process', () => {
   const { snapshot } = meter()
   const merged = mergedText([snapshot({ jobs: [], outbox: [], circuits: [] }), afterDeliveries(['a'])])
   expect(merged).toContain('hookonce_received_total{source="a"} 1\n')

@@ -10,7 +10,8 @@ import type {
 
 /**
  * The metrics of several processes as one. Counters and histograms are added up. Gauges are read
- * from the ledger, so every process reports the same ones: those of the first snapshot are taken.
+ * from the ledger, so all processes report the same gauges, and those of the first snapshot are
+ * used.
  */
 export function mergeSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
   const merged = new Map<string, Metric>()
@@ -62,7 +63,7 @@ function addHistograms(a: HistogramSample, b: HistogramSample): HistogramSample 
 
 type Exemplars = readonly (Exemplar | null)[]
 
-/** The latest of each bucket. */
+/** The latest exemplar of each bucket. */
 function mergedExemplars(a: Exemplars | undefined, b: Exemplars | undefined): { exemplars?: Exemplars } {
   const exemplars = a && b ? a.map((one, bucket) => later(one, b[bucket] ?? null)) : (a ?? b)
   return exemplars ? { exemplars } : {}

@@ -14,7 +14,7 @@ const attempt: AttemptFact = {
   durationMs: 20,
   ageMs: 300,
 }
-/** A meter, and its metrics as Prometheus reads them. */
+/** A meter, and its metrics in the text format of Prometheus. */
 function metrics() {
   const { observer, snapshot } = meter()
   return {
@@ -63,7 +63,7 @@ test('every outcome of an attempt has a counter that is declared', () => {
     expect(render(NOTHING)).toContain(`hookonce_${outcome}_total{source="test",subscriber="app"} 1\n`)
 })
 
-test('a mismatch counts as a duplicate too; a refusal has its reason and no accept time', () => {
+test('a mismatch also counts as a duplicate; a refusal has its reason and no accept time', () => {
   const { observer, render } = metrics()
   observer.delivery({ ...delivery, outcome: 'mismatch' })
   observer.delivery({ ...delivery, outcome: 'rejected', status: 401, code: 'SIGNATURE_MISMATCH' })
@@ -74,20 +74,20 @@ test('a mismatch counts as a duplicate too; a refusal has its reason and no acce
   expect(text).toContain('hookonce_accept_seconds_count{source="test"} 1\n')
 })
 
-test('a delivery that was recorded without being understood counts as such, and as received', () => {
+test('a delivery that was recorded without a key or type counts as unread, and as received', () => {
   const { observer, render } = metrics()
   observer.delivery({ ...delivery, code: 'EVENT_KEY_MISSING' })
   expect(render(NOTHING)).toContain('hookonce_unread_total{source="test",reason="EVENT_KEY_MISSING"} 1\n')
   expect(render(NOTHING)).toContain('hookonce_received_total{source="test"} 1\n')
 })
 
-test('what a label holds cannot break the format', () => {
+test('no value of a label can break the format', () => {
   const { observer, render } = metrics()
   observer.attempt({ ...attempt, subscriber: 'a"b\\c\nd' })
   expect(render(NOTHING)).toContain('hookonce_processed_total{source="test",subscriber="a\\"b\\\\c\\nd"} 1\n')
 })
 
-test('while the ledger cannot be read, what this process counted is reported all the same', () => {
+test('while the ledger cannot be read, the counts of this process are still reported', () => {
   const { observer, render } = metrics()
   observer.delivery(delivery)
   const text = render(undefined)
@@ -95,7 +95,7 @@ test('while the ledger cannot be read, what this process counted is reported all
   expect(text).toContain('hookonce_ledger_up 0\n')
 })
 
-test('a snapshot is plain data, and does not change when counting goes on', () => {
+test('a snapshot is plain data, and does not change with later counts', () => {
   const { observer, snapshot } = metrics()
   observer.attempt(attempt)
   const taken = snapshot(NOTHING)

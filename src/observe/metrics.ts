@@ -77,11 +77,11 @@ interface Histogram extends HistogramSample {
 
 const NO_LABELS: Labels = {}
 
-/** `traceContext` is that of the measured work, for exemplars. Undefined: tracing is off. */
+/** `traceContext` belongs to the measured work, for exemplars. Undefined: tracing is off. */
 export function meter(traceContext?: () => TraceContext | undefined): Meter {
   // By identity of the label objects, which `ofSource` and similar functions create once.
   const counters = remembered((_name: CounterName) => new Map<Labels, number>())
-  // Present from the start: Prometheus cannot compute the growth of a counter that appears with its
+  // Exists from the start: Prometheus cannot compute the growth of a counter that appears with its
   // first value.
   for (const name of UNLABELLED) counters(name).set(NO_LABELS, 0)
   const histograms = remembered((_name: HistogramName) => new Map<Labels, Histogram>())
@@ -184,13 +184,13 @@ export function meter(traceContext?: () => TraceContext | undefined): Meter {
 }
 
 interface Measured {
-  /** -1: above the last bound. */
+  /** -1: the duration is above the last bound. */
   readonly bucket: number
   readonly seconds: number
   readonly context: TraceContext
 }
 
-/** The latest of each bucket, if its trace is recorded. */
+/** The latest exemplar of each bucket whose trace is recorded. */
 function keepExemplar(histogram: Histogram, { bucket, seconds, context }: Measured): void {
   const ids = sampledIds(context.traceparent)
   if (!ids) return
@@ -202,7 +202,7 @@ function namesOf<Name extends string>(metrics: Readonly<Record<Name, string>>): 
   return Object.keys(metrics) as Name[]
 }
 
-/** Makes a value once per key. */
+/** Creates a value once per key. */
 function remembered<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
   const made = new Map<Key, Value>()
   return (key) => {

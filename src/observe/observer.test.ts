@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { type Observer, observers } from './observer.ts'
 
-test('an observer that throws keeps neither the others nor the work from going on', () => {
+test('an observer that throws stops neither other observers nor the work', () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
   const broken = (): never => {
     throw new Error('disk full')
@@ -52,7 +52,7 @@ test('an asynchronous observer that rejects is reported like one that throws, te
   warned.mockRestore()
 })
 
-test('a member that no observer has is not there, so that nothing is prepared for it', () => {
+test('a member that no observer has is absent, so nothing is prepared for it', () => {
   const all = observers([{ attempt: () => undefined, chore: undefined }])
   expect(all.chore).toBeUndefined()
   expect(all.effectStarted).toBeUndefined()

@@ -22,7 +22,7 @@ export interface CustomObserver {
   alert?(fact: AlertFact): void
   /** One run of a job ended, and its outcome was committed or refused. */
   attempt?(fact: AttemptFact): void
-  /** This run has recorded that it is about to call. Not reported if no call is made. */
+  /** This run has recorded that it is about to make a call. Not reported if no call is made. */
   effectStarted?(fact: EffectFact): void
   /** An effect that a handler requested ended, with or without a call. */
   effectEnded?(fact: EffectEndFact): void
@@ -55,7 +55,7 @@ export interface CustomObserver {
   tracestate?(): string | undefined
 }
 
-/** An absent member may also be written as undefined. */
+/** An absent member may also be set to undefined. */
 type AnyObserver = { readonly [Member in keyof CustomObserver]: CustomObserver[Member] | undefined }
 
 type FactKind = Exclude<keyof CustomObserver, 'span' | 'traceparent' | 'tracestate'>
@@ -64,8 +64,8 @@ type Reports = { readonly [Kind in FactKind]: (fact: FactOf<Kind>) => void }
 type CommonKind = 'delivery' | 'attempt' | 'rescue' | 'message' | 'trouble'
 
 /**
- * All observers of one engine as the stages see them: the one place where stages report. Members
- * that no observer has are undefined, so that nothing is prepared for them.
+ * All observers of one engine, in the form that the stages use: stages report only here. Members
+ * that no observer has are undefined, so nothing is prepared for them.
  */
 export interface Observer extends Pick<Reports, CommonKind>, OtherReports {
   readonly inSpan?: InSpan | undefined
@@ -79,7 +79,10 @@ export interface DeliveryFact {
   readonly outcome: 'recorded' | 'duplicate' | 'mismatch' | 'unwanted' | 'handshake' | 'rejected' | 'shadowed'
   readonly status: number
   readonly code?: ErrorCode
-  /** Why it was rejected, or what it lacked. For logs only: it is never sent to the sender. */
+  /**
+   * The reason of a rejection, or the missing part of an event. For logs only: it is never sent to
+   * the sender.
+   */
   readonly detail?: string
   readonly receiptId?: string
   readonly eventKey?: string
@@ -140,9 +143,9 @@ export interface AttemptFact {
     | 'attention'
     | 'returned'
     | 'lost'
-  /** Of the handler. */
+  /** The duration of the handler. */
   readonly durationMs: number
-  /** From the arrival of the event to the end of the handler. */
+  /** The time from the arrival of the event to the end of the handler. */
   readonly ageMs: number
   readonly error?: unknown
 }
@@ -160,17 +163,17 @@ export interface EffectFact {
 export interface EffectEndFact extends EffectFact {
   readonly outcome: /** It happened, and its result was recorded. */
     | 'done'
-    /** It had happened before: the recorded result was returned, without a call. */
+    /** The effect had happened before. The recorded result was returned, without a call. */
     | 'recorded'
-    /** It did not happen. */
+    /** The effect did not happen. */
     | 'failed'
-    /** The call threw, and may have happened: the next run decides by the mode. */
+    /** The call threw, and the effect may have happened. The next run decides by the mode. */
     | 'open'
     /** The job waits for an operator: hookonce cannot know whether it happened. */
     | 'unknown'
-    /** Another job is running the same effect: this job waits for its turn. */
+    /** Another job is running the same effect, so this job waits. */
     | 'busy'
-    /** It was not called: the lease was lost, or the key was used with another input. */
+    /** No call was made: the lease was lost, or the key was used with another input. */
     | 'refused'
   readonly durationMs: number
   readonly error?: unknown
@@ -196,9 +199,9 @@ export interface CircuitFact {
   readonly subscribers: readonly { readonly source: string; readonly subscriber: string }[]
   /** `half-open`: a job runs as a probe, or the next one will. */
   readonly state: 'closed' | 'open' | 'half-open'
-  /** Whether it was closed before: the change has opened it. */
+  /** Whether the circuit was closed before: the change has opened it. */
   readonly wasClosed: boolean
-  /** Why it opened, or why a probe failed. */
+  /** The reason why the circuit opened, or why a probe failed. */
   readonly reason?: string
 }
 
@@ -207,7 +210,7 @@ export interface ChoreFact {
   readonly durationMs: number
   /** The result as counts by noun: `{ jobs: 3 }`. Undefined if it failed. */
   readonly result?: Readonly<Record<string, number>>
-  /** Why it failed. Also reported to `trouble`. */
+  /** The reason of a failure. Also reported to `trouble`. */
   readonly error?: unknown
 }
 
@@ -247,7 +250,7 @@ export interface TroubleFact {
 
 export interface WarningFact {
   readonly message: string
-  /** With what to do. */
+  /** The text includes the advice. */
   readonly detail: string
 }
 
@@ -278,8 +281,8 @@ export function observers(all: readonly AnyObserver[]): Observer {
   const warn = limitedWarnings()
 
   function reportTo<Kind extends FactKind>(kind: Kind): (fact: FactOf<Kind>) => void {
-    // The member of a kind receives the facts of that kind. Bound once: a lookup by name for every
-    // fact would be slower.
+    // The member of a kind receives the facts of that kind. Members are bound once: a lookup by
+    // name for every fact would be slower.
     const members = all
       .filter((observer): observer is Reports => observer[kind] !== undefined)
       .map((observer) => observer[kind].bind(observer))

@@ -93,7 +93,7 @@ test('topics beyond the first 200 share one label, in counters and gauges', () =
   const rendered = prometheusText(made.snapshot({ jobs: [], outbox, circuits: [] }))
   expect(rendered).toContain('hookonce_messages_published_total{topic="(others)"} 50\n')
   expect(rendered.match(/^hookonce_messages_published_total/gm)).toHaveLength(201)
-  // The 50 smallest: 0 + 1 + … + 49.
+  // The 50 smallest durations: 0 + 1 + … + 49.
   expect(rendered).toContain('hookonce_outbox_waiting{topic="(others)"} 1225\n')
   expect(rendered).toContain('hookonce_outbox_lag_seconds{topic="(others)"} 49\n')
 })

@@ -2,8 +2,8 @@ import { histogramLines, lineOf } from './prometheus.ts'
 import type { Exemplar, Metric, MetricsSnapshot } from './snapshot.ts'
 
 /*
- * The format OpenMetrics 1.0: that of Prometheus, with exemplars. They link a bucket of a histogram
- * to the trace of one measurement in it.
+ * The format OpenMetrics 1.0: the format of Prometheus, with exemplars. An exemplar links a bucket
+ * of a histogram to the trace of one measurement in it.
  */
 
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
@@ -29,7 +29,7 @@ function exemplarText(exemplar: Exemplar | null | undefined): string {
 
 /**
  * Whether a client that sent this `Accept` prefers OpenMetrics to the plain format. Prometheus
- * lists the formats that it reads with weights.
+ * lists the formats that it reads, with weights.
  */
 export function prefersOpenMetrics(accept: string | undefined): boolean {
   const ranges = (accept ?? '').split(',').map(weighed)

@@ -15,7 +15,7 @@ export function lineOf(name: string): (sample: Sample) => string {
   return ({ labels, value }) => `${seriesOf(name, labels)} ${value}`
 }
 
-/** In this format each bucket includes those before it. */
+/** In this format each bucket includes the buckets before it. */
 export function histogramLines(
   { name, bounds, samples }: HistogramMetric,
   exemplarOf: (exemplar: Exemplar | null | undefined) => string = () => '',

@@ -1,6 +1,6 @@
 /**
- * The metrics of a process at one moment, as plain data: it survives JSON, so that processes can
- * exchange it.
+ * The metrics of a process at one time, as plain data. The data can be sent as JSON, so processes
+ * can exchange it.
  */
 export interface MetricsSnapshot {
   /** Every metric, including those without a sample. */
@@ -21,7 +21,7 @@ export interface CounterMetric extends MetricHead {
   readonly samples: readonly Sample[]
 }
 
-/** Read from the ledger, so that every process reports the same. */
+/** Read from the ledger, so every process reports the same values. */
 export interface GaugeMetric extends MetricHead {
   readonly type: 'gauge'
   readonly samples: readonly Sample[]
@@ -47,8 +47,8 @@ export interface HistogramSample {
   readonly sum: number
   readonly count: number
   /**
-   * Per bucket, and one for durations above the last bound: the last measurement there whose trace
-   * is recorded, or null. Undefined if nothing is traced.
+   * One entry per bucket, and one for durations above the last bound: the last measurement there
+   * whose trace is recorded, or null. Undefined if nothing is traced.
    */
   readonly exemplars?: readonly (Exemplar | null)[]
 }

@@ -2,8 +2,8 @@ import { AsyncResource } from 'node:async_hooks'
 
 /*
  * The seam for traces. An observer opens a span by running hookonce's work inside its own function,
- * so that tracers over AsyncLocalStorage see everything that the work does. Without such an
- * observer nothing here runs.
+ * so tracers that use AsyncLocalStorage see everything that the work does. Without such an
+ * observer, none of this code runs.
  */
 
 /** The work that a span covers. */
@@ -13,7 +13,7 @@ export type Span = DeliverySpan | AttemptSpan | OperationSpan | EffectSpan | For
 export interface DeliverySpan {
   readonly kind: 'delivery'
   readonly source: string
-  /** The W3C trace context that the sender sent, if any. */
+  /** The W3C trace context from the sender, if there is one. */
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
 }
@@ -25,7 +25,7 @@ export interface AttemptSpan {
   readonly subscriber: string
   readonly receiptId: string
   readonly attempt: number
-  /** The W3C trace context of the delivery, in whichever process it was received. */
+  /** The W3C trace context of the delivery, which another process may have received. */
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
 }
@@ -78,7 +78,7 @@ export interface MessageSpan {
 export interface SpanEnd {
   /**
    * For a delivery and a forward: the HTTP status, or `error`. For an attempt and an effect: the
-   * outcome of its fact. For a step and a transaction: `done` or `error`. For a message:
+   * outcome in its fact. For a step and a transaction: `done` or `error`. For a message:
    * `published` or `error`.
    */
   readonly outcome: string
@@ -90,17 +90,20 @@ export interface SpanObserver {
   span(span: Span, run: () => Promise<SpanEnd>): unknown
 }
 
-/** Runs work in a span of every observer that opens spans. */
+/** Runs work in a span of each observer that opens spans. */
 export type InSpan = <Result>(
   span: Span,
   work: () => Promise<Result>,
   endOf: (settled: PromiseSettledResult<Result>) => SpanEnd,
 ) => Promise<Result>
 
-/** The first observer opens the outermost span. Whatever they do, the work runs once. */
+/**
+ * The first observer opens the outermost span. The work runs exactly once, whatever the observers
+ * do.
+ */
 export function inSpansOf(all: readonly SpanObserver[], report: (error: unknown) => void): InSpan {
-  // Accepted jobs start in the asynchronous context of a delivery that shared their commit, which
-  // may be another one. Attempts and messages therefore start in this context.
+  // Accepted jobs start in the asynchronous context of one of the deliveries that shared their
+  // commit, which may be the wrong one. So attempts and messages start in this context.
   const outside = new AsyncResource('hookonce')
 
   return (span, work, endOf) => {

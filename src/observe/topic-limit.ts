@@ -3,8 +3,8 @@ export const MAX_TOPICS = 200
 export const OTHER_TOPICS = '(others)'
 
 /**
- * Bounds the values of a label: handlers choose topics, and may put an id into each. Further topics
- * count as one.
+ * Bounds the values of a label: handlers choose topics, and may put an id into each. Topics beyond
+ * the limit count as one.
  */
 export function topicLimit(): (topic: string) => string {
   const known = new Set<string>()

@@ -15,7 +15,7 @@ test.each([
   expect(wellFormedTraceparent(value) !== undefined).toBe(isGood)
 })
 
-test('a tracestate goes along only with a traceparent, and only if it is small and printable', () => {
+test('a tracestate is passed on only with a traceparent, and only if it is small and printable', () => {
   expect(traceContext(GOOD, 'a=1')).toEqual({ traceparent: GOOD, tracestate: 'a=1' })
   expect(traceContext('nonsense', 'a=1')).toBeUndefined()
   for (const bad of ['x'.repeat(513), 'a=1\r\nx: y', '', undefined])

@@ -1,6 +1,6 @@
 /*
- * The W3C trace context (https://www.w3.org/TR/trace-context) as hookonce carries it: with a
- * receipt and a message as two of their headers, and to destinations.
+ * The W3C trace context (https://www.w3.org/TR/trace-context). Receipts and messages carry it as
+ * two of their headers, and destinations receive it.
  */
 
 /** The values that continue a trace in another process. */
@@ -19,13 +19,13 @@ export interface TraceObserver {
 /** Version, trace id, parent id and flags. Ids of zeros and version ff are invalid. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 /**
- * The minimum length that every participant must pass on. Longer values are dropped, because
- * strangers send them too.
+ * Every participant must pass on at least this length. Longer values are dropped, because strangers
+ * send them too.
  */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/
 const NAMES: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
-/** Undefined unless it is well-formed: strangers send it too. */
+/** Undefined unless the header is well-formed: strangers send it too. */
 export function wellFormedTraceparent(value: unknown): string | undefined {
   return typeof value === 'string' && TRACEPARENT.test(value) ? value : undefined
 }

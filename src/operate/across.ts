@@ -6,23 +6,23 @@ import { HookonceError } from '../model/errors.ts'
 import { operatorError } from './operator-error.ts'
 
 /*
- * Questions and verbs over several ledgers. A function of this folder is written for one ledger,
- * and one of these wrappers says how it works on several:
+ * Reads and changes over several ledgers. A function of this folder is written for one ledger. One
+ * of these wrappers defines how it works on several:
  *
- *   everywhere   asks every ledger at once and merges the answers
- *   whereFound   finds the ledger that has the thing, and acts there
- *   whereTenant  acts in the ledger of the tenant
- *   whereSource  acts in the only ledger that has the source
- *   atHome       acts in the home ledger
+ *   everywhere   calls it on every ledger in parallel and merges the results
+ *   whereFound   finds the ledger that has the object, and calls it there
+ *   whereTenant  calls it on the ledger of the tenant
+ *   whereSource  calls it on the only ledger that has the source
+ *   atHome       calls it on the home ledger
  *
- * With one ledger, each of them calls the function and does nothing else. A ledger that is down is
- * reported (`onUnreachable`), and the others answer.
+ * With one ledger, each wrapper calls the function and does nothing else. A ledger that is down is
+ * reported (`onUnreachable`), and the results come from the other ledgers.
  */
 
 type InOne<Args extends readonly unknown[], Result> = (ledger: LedgerTables, ...args: Args) => Promise<Result>
 type Across<Args extends readonly unknown[], Result> = (ledgers: Ledgers, ...args: Args) => Promise<Result>
 
-/** The answer of one ledger. */
+/** The result of one ledger. */
 export interface Answer<Result> {
   readonly ledger: string
   readonly answer: Result
@@ -42,7 +42,7 @@ export function everywhere<Args extends readonly unknown[], Result>(
   }
 }
 
-/** Merges lists: all items in one order, at most so many. */
+/** Merges lists: all items in one order, at most `limit`. */
 export function sortedBy<Item>(
   answers: readonly (readonly Item[])[],
   compare: (a: Item, b: Item) => number,
@@ -96,7 +96,7 @@ export function atHome<Args extends readonly unknown[], Result>(
   return async (ledgers, ...args) => act(await homeOf(ledgers), ...args)
 }
 
-/** The ledger that holds what belongs to no tenant: tokens and sessions. */
+/** The ledger that holds data of no tenant: tokens and sessions. */
 export async function homeOf(ledgers: Ledgers): Promise<LedgerTables> {
   return isSet(ledgers) ? homeMember(ledgers).tables() : ledgers
 }
@@ -106,7 +106,7 @@ export function reporting(ledgers: Ledgers, onUnreachable: (name: string) => voi
   return isSet(ledgers) ? { ...ledgers, onUnreachable } : ledgers
 }
 
-/** Asks every ledger at once. Throws if none of them answers. */
+/** Calls every ledger at once. Throws if no ledger answers. */
 export async function askAll<Result>(
   set: LedgerSet,
   ask: (tables: LedgerTables, name: string) => Promise<Result>,
@@ -144,7 +144,7 @@ async function finders(
   if (found && another)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `both ${found.name} and ${another.name} have an id that begins so: pass more of it`,
+      `ids in ${found.name} and in ${another.name} begin with this text: pass a longer part of the id`,
     )
   if (found) return found
   const failures = results.map((one): unknown => (one.status === 'rejected' ? one.reason : undefined))
@@ -152,13 +152,11 @@ async function finders(
   if (down.length === 0)
     throw failures.find((one) => !isUnknown(one) && !isUnmade(one)) ?? failures.find(isUnknown) ?? failures[0]
   const names = down.map(({ name }) => name).join(', ')
-  const fault = `no ledger that can be reached has it; ${names} cannot be reached`
+  const fault = `it was not found in the reachable ledgers; ${names} cannot be reached`
   throw new HookonceError('LEDGER_DOWN', fault, { cause: failures.find(isDown) })
 }
 
-/**
- * The ledger in which a tenant lives. A tenant that is recorded nowhere has nothing, not even here.
- */
+/** The ledger in which a tenant lives. A tenant without a record has no data in any ledger. */
 async function placeOf(set: LedgerSet, tenant: string): Promise<LedgerMember> {
   const home = homeMember(set)
   const name = await recordedPlace(set, home, tenant)
@@ -175,7 +173,7 @@ async function recordedPlace(
     return place?.ledger
   } catch (error) {
     if (!isDown(error)) throw error
-    // The ledger of the tenant records it too.
+    // The ledger of the tenant also records the tenant.
     const answers = await askAll(set, async ({ pool }) => readPlaces(pool, [tenant]))
     const own = answers.find(({ ledger, answer }) => answer.some((place) => place.ledger === ledger))
     if (!own) throw error
@@ -191,7 +189,7 @@ async function placeOfSource(set: LedgerSet, { source, tenant }: SourceName): Pr
   if (first && another) {
     const subject =
       source === undefined ? 'several ledgers have sources' : `several ledgers have a source "${source}"`
-    throw new HookonceError('CONFIG_INVALID', `${subject}: pass the tenant that is meant`)
+    throw new HookonceError('CONFIG_INVALID', `${subject}: pass its tenant`)
   }
   return set.members.find(({ name }) => name === first?.ledger) ?? homeMember(set)
 }
@@ -206,7 +204,7 @@ function isUnknown(error: unknown): boolean {
   return error instanceof HookonceError && error.code.endsWith('_UNKNOWN')
 }
 
-/** The ledger is configured, and was not migrated yet. */
+/** The ledger is configured but not migrated yet. */
 function isUnmade(error: unknown): boolean {
   return error instanceof HookonceError && error.code === 'SCHEMA_MISSING'
 }
@@ -228,7 +226,7 @@ export interface PositionedList<Item, Page, Query> {
   make(items: readonly Item[], ends: PageEnds): Page
   /** Below zero: the first position comes earlier in the list. */
   compare(a: string, b: string): number
-  /** Before all items, and after all items. */
+  /** Positions before all items, and after all items. */
   readonly first: string
   readonly last: string
   readonly limitOf: (query: Query) => number
@@ -246,8 +244,8 @@ interface PageQuery {
 
 /**
  * Pages of a list over several ledgers. A position is a time and an id (or another value), not a
- * row of one ledger, so one cursor is enough for all of them. A ledger that has not read further
- * than some position ends the page there: it may have items beyond.
+ * row of one ledger, so one cursor is enough for all ledgers. A ledger that stopped reading at a
+ * position ends the page there, because it may have further items.
  */
 export function pagedEverywhere<Item, Page extends PageEnds, Query extends PageQuery>(
   ask: InOne<[Query], Page>,
@@ -259,7 +257,7 @@ export function pagedEverywhere<Item, Page extends PageEnds, Query extends PageQ
     const isBack = query.before !== undefined
     const away = isBack ? -1 : 1
     const order = (a: string, b: string): number => away * list.compare(a, b)
-    // The nearest position at which a ledger stopped although it has more.
+    // The nearest position at which a ledger stopped although it has more items.
     const ends = pages.flatMap((page) => (isBack ? page.previous : page.next) ?? []).sort(order)
     const [end] = ends
     const all = pages

@@ -18,7 +18,7 @@ import { type DecisionReason, requireReason } from './audit.ts'
 import { checkLimit } from './page.ts'
 
 export interface ListedAlert extends Omit<Alert, 'announced'> {
-  /** The command that shows more. */
+  /** The command that shows details. */
   readonly next: string
 }
 
@@ -39,7 +39,7 @@ async function alertsIn(
   return found.map(listed)
 }
 
-/** Open alerts, newest first; with `all`, then the resolved ones. */
+/** Open alerts, newest first. With `all`, the resolved alerts follow. */
 export const listAlerts = everywhere(alertsIn, (all, [query]) =>
   sortedBy(
     all,
@@ -55,7 +55,7 @@ function listed({ announced: _, ...alert }: Alert): ListedAlert {
 }
 
 export interface AlertAcknowledgement extends DecisionReason {
-  /** The id of an open alert, or the beginning of it. */
+  /** The id of an open alert, or a prefix of it. */
   readonly id: string
   /** Only alerts of this tenant. */
   readonly tenant?: string | undefined
@@ -63,7 +63,7 @@ export interface AlertAcknowledgement extends DecisionReason {
   readonly muteMs?: number | undefined
 }
 
-/** Finds an open alert by its id, or by the beginning of its id. */
+/** Finds an open alert by its id, or by a prefix of its id. */
 async function openAlert(
   { pool }: Pick<LedgerTables, 'pool'>,
   { id: prefix, tenant }: Pick<AlertAcknowledgement, 'id' | 'tenant'>,
@@ -115,7 +115,8 @@ export interface ChannelTest {
 const TEST_MS = 20_000
 
 /**
- * Sends a test message to every channel at once, without the outbox: the result is known at once.
+ * Sends a test message to every channel in parallel, without the outbox, so the result is known at
+ * once.
  */
 export function testAlertChannels({ name, channels }: CheckedAlerts): Promise<ChannelTest[]> {
   return Promise.all(

@@ -28,7 +28,7 @@ export const attentionVerbs = ['confirm-done', 'confirm-not-done', 'retry-same-k
 
 export type AttentionVerb = (typeof attentionVerbs)[number]
 
-/** Who decides, and why; the tenant, unless it is `default`. */
+/** The actor and the reason, and the tenant unless it is `default`. */
 export interface OperatorDecision extends DecisionReason {
   readonly tenant?: string | undefined
 }
@@ -69,7 +69,7 @@ function attentionIn(
   return unknownEffects(pool, shards, { tenant })
 }
 
-/** All of them, or those of a tenant. */
+/** All unknown effects, or those of one tenant. */
 export const listAttention = everywhere(attentionIn, (all) =>
   sortedBy(all, (a, b) => compareText(a.cursor, b.cursor)),
 )
@@ -138,7 +138,8 @@ async function decideIn(ledger: LedgerTables, decision: EffectDecision): Promise
   return inTransaction(ledger.pool, async (client) => {
     const row = await lockEffect(client, effect)
     const waiting = await jobsWaitingFor(client, effect)
-    // If its outcome is known, the effect stays as it is, and only the waiting jobs are moved.
+    // If the outcome is known by now, the effect stays unchanged, and only the waiting jobs are
+    // moved.
     if (!row || !(isUndecided(row) || waiting.length > 0)) {
       const fault = `effect "${key}" of tenant "${tenant}" ${stateText(row)}`
       throw new HookonceError('EFFECT_NOT_UNKNOWN', fault)
@@ -224,7 +225,7 @@ async function moveJobs(
 }
 
 /**
- * No run of the job will record the outcome of its other open calls, so they become unknown too.
+ * No run of the job will record the outcomes of its other open calls, so these become unknown too.
  */
 async function abandon(
   { client, shards }: DecisionCommit,

@@ -21,7 +21,7 @@ export interface AuditPage {
   readonly entries: readonly ListedAudit[]
   /** The start of the next page. Undefined: there is none. */
   readonly next: string | undefined
-  /** The same in the other direction. Undefined on the first page. */
+  /** The start of the previous page. Undefined on the first page. */
   readonly previous?: string | undefined
 }
 
@@ -50,7 +50,7 @@ export async function listAudit(ledgers: Ledgers, query: AuditQuery): Promise<Au
   return auditAcross(ledgers, query)
 }
 
-/** Ids of entries are numbers of one ledger, so a position has one of them for each ledger. */
+/** Ids of entries are numbers within one ledger, so a position has one id per ledger. */
 async function auditAcross(set: LedgerSet, query: AuditQuery): Promise<AuditPage> {
   const { after, before, limit } = query
   const isBack = before !== undefined
@@ -100,7 +100,7 @@ function requireId(id: string | undefined): void {
   throw new HookonceError('CONFIG_INVALID', `"${id}" is not an id of the audit: pass \`id\` or \`next\``)
 }
 
-/** Who decides, and why. The audit records both. */
+/** The actor and the reason. The audit records both. */
 export interface DecisionReason {
   readonly by: string
   readonly why: string
@@ -129,7 +129,7 @@ async function recordLookIn(
 
 export const recordLook = whereTenant(([{ tenant }]) => tenant, recordLookIn)
 
-/** `decision` names the action that needs the reason: "a fresh replay". */
+/** `decision` names the action that requires a reason: "a fresh replay". */
 export function requireReason({ by, why }: DecisionReason, decision: string): void {
   if (by.trim() !== '' && why.trim() !== '') return
   throw new HookonceError('CONFIG_INVALID', `${decision} needs \`by\` and \`why\`: who decides, and why`)

@@ -34,22 +34,22 @@ export interface ChangeWatch {
 }
 
 /**
- * A commit dates its rows when it begins, and may take this long. Rows of that time are read again,
- * and the known ones are omitted.
+ * A commit dates its rows when it begins, and may take this long. Rows within this time are read
+ * again, and known rows are omitted.
  */
 const OVERLAP_MS = 5_000
 /**
- * Rows of each shard per look. If there are more, changes are skipped, and a `skipped` change is
- * returned.
+ * The number of rows per shard and read. If there are more, changes are skipped, and a `skipped`
+ * change is returned.
  */
 const PER_SHARD = 64
-/** Unfinished events whose jobs are followed. */
+/** The number of unfinished events whose jobs are followed. */
 const MAX_FOLLOWED = 500
-/** Known changes: more than all rows within the overlap. */
+/** The number of known changes: more than all rows within the overlap. */
 const MAX_KNOWN = 20_000
 
 export interface WatchOptions {
-  /** The first look finds changes since this time. The default is now. */
+  /** The first call finds changes since this time. The default is now. */
   readonly since?: Date | undefined
 }
 
@@ -75,7 +75,9 @@ function watchOne(ledger: LedgerTables, { since }: WatchOptions): ChangeWatch {
   let lookedAt: Date | undefined
   let begin: Date | undefined
 
-  /** Whether a change is new. Forgets the oldest known ones, which are before the overlap. */
+  /**
+   * Whether a change is new. Forgets the oldest known changes, which are older than the overlap.
+   */
   function isNew(key: string): boolean {
     if (known.has(key)) return false
     known.add(key)
@@ -103,7 +105,8 @@ function watchOne(ledger: LedgerTables, { since }: WatchOptions): ChangeWatch {
       follow(one.receiptId)
       changes.push({ type: 'recorded', ...one })
     }
-    // The newest rows of a shard were read. If none of them was known, older ones may be missing.
+    // Only the newest rows of a shard were read. If none of them was known, older rows may be
+    // missing.
     if (isAnyFull(fresh.map(({ receiptId }) => shardOf(receiptId, shards))))
       changes.unshift({ type: 'skipped', tenant: undefined, at: now })
     const jobs = [
@@ -124,7 +127,7 @@ function watchOne(ledger: LedgerTables, { since }: WatchOptions): ChangeWatch {
     for (const { receiptId } of jobs) if (!unfinished.has(receiptId)) followed.delete(receiptId)
   }
 
-  /** One row per source and reason: few, however many deliveries were refused. */
+  /** There is one row per source and reason, for any number of refused deliveries. */
   async function refused(): Promise<Change[]> {
     const isFirst = rejections.size === 0
     const found: Change[] = []

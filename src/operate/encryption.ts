@@ -9,7 +9,7 @@ import { HookonceError } from '../model/errors.ts'
 import { everywhere, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 
-/** A tenant's data key. Its own bytes never leave the ledger. */
+/** A tenant's data key. Its bytes never leave the ledger. */
 export interface ListedDataKey {
   readonly id: number
   readonly tenant: string
@@ -24,7 +24,7 @@ export interface ListedDataKey {
 
 const PAGE = 500
 
-/** All data keys, in the order of their numbers. Several ledgers have the same numbers. */
+/** All data keys, in the order of their numbers. Numbers repeat in several ledgers. */
 export const listEncryptionKeys = everywhere(
   async (ledger: LedgerTables) => {
     const keys: ListedDataKey[] = []
@@ -91,7 +91,7 @@ export const rotateEncryption = everywhere(rotateIn, (all) => ({
 }))
 
 interface Masters {
-  /** Wraps every data key afterwards. */
+  /** Wraps every data key with the new master key. */
   readonly first: MasterKey
   readonly masters: readonly MasterKey[]
 }
@@ -102,7 +102,7 @@ async function rewrap(client: PoolClient, row: DataKeyRow, { first, masters }: M
   if (before === null || master === first.id) return false
   const old = masters.find((one) => one.id === master)
   if (!old) {
-    const fault = `the data key of tenant "${tenant}" is wrapped by the key ${master}, which was not given`
+    const fault = `the data key of tenant "${tenant}" is wrapped by the key ${master}, which is not configured`
     throw new HookonceError('ENCRYPTION_KEY_MISSING', fault)
   }
   const wrapped = wrapKey(unwrapKey(before, old.key, { tenant, purpose }), first.key, { tenant, purpose })

@@ -17,7 +17,7 @@ export interface EventFilter {
   readonly source?: string | undefined
   /** Events on which this subscriber has a job. */
   readonly subscriber?: string | undefined
-  /** Events with a job in this state: of `subscriber`, if that is given too. */
+  /** Events with a job in this state. With `subscriber`, only jobs of this subscriber count. */
   readonly state?: JobState | undefined
   /** An event type, or a pattern such as `invoice.*`. */
   readonly type?: string | undefined
@@ -54,7 +54,7 @@ export interface EventPage {
    * page may hold fewer than `limit` events, or none, although there is a next one.
    */
   readonly next: string | undefined
-  /** The same in the other direction. Undefined on the first page. */
+  /** The start of the previous page. Undefined on the first page. */
   readonly previous?: string | undefined
 }
 
@@ -70,11 +70,11 @@ const END = {
  */
 const MAX_ROWS = 4_000
 /**
- * The first statement reads few rows, which is enough for most filters. Each further one reads
- * more.
+ * The first statement reads few rows, which is enough for most filters. Each further statement
+ * reads more.
  */
 const GROWTH = 4
-/** An extra share, because the rows of a page are not spread evenly over the parts. */
+/** An extra share, because the rows of a page are not spread evenly over the shards. */
 const SPARE = 4
 /** Statements per page. A filter that matches few events ends the page early, with `next`. */
 const MAX_WALKS = 3
@@ -91,9 +91,9 @@ async function eventsIn(ledger: LedgerTables, query: EventQuery): Promise<EventP
 }
 
 /**
- * Lists events, newest first; those in `failed` or `attention` by the time of their failure. A
- * cursor names a position, so pages neither repeat nor skip events while new ones arrive. A page
- * reads a bounded number of rows, however long the history is.
+ * Lists events, newest first. Events in `failed` or `attention` are ordered by the time of their
+ * failure. A cursor names a position, so pages neither repeat nor skip events while new ones
+ * arrive. A page reads a bounded number of rows, however long the history is.
  */
 export const listEvents = pagedEverywhere(eventsIn, {
   itemsOf: ({ events }: EventPage) => events,
@@ -268,7 +268,7 @@ async function idsOfKey(
     .map((one) => receiptIds(one.tenant, one.source)(key))
 }
 
-/** The time of the event with this cursor; in lists by failure, of the failure. */
+/** The time of the event with this cursor. In lists by failure, the time of the failure. */
 export function timeOfCursor(cursor: string): Date {
   return new Date(timePosition(cursor).at)
 }

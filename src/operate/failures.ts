@@ -18,14 +18,14 @@ export type FailureFilter = Omit<EventFilter, 'state'>
 const LARGEST = 250
 const LATEST = 50
 /**
- * Failed jobs that are read with a filter on types or times. More would show the same errors, and
- * take longer.
+ * The number of failed jobs that are read with a filter on types or times. More would show the same
+ * errors, and take longer.
  */
 const MAX_JOBS = 2_500
-/** At least this many of each shard and subscriber are read, however many there are. */
+/** At least this many jobs of each shard and subscriber are read. */
 const LEAST_WALK = 10
 const EXAMPLES = 3
-/** A week. */
+/** The default period: a week. */
 const HOURS = 7 * 24
 
 async function failuresIn(

@@ -4,29 +4,35 @@ import { everywhere } from './across.ts'
 import { type EventRow, type EventSearch, listEvents, timeOfCursor } from './events.ts'
 
 /*
- * Events as they arrive; with the state `failed` or `attention`, as their jobs reach it. A look
- * reads events newer than a position. The position stays some seconds behind the ledger's clock,
- * because a commit dates its rows when it begins: rows of that time are read again, and those
- * already returned are omitted. So memory and cost of a look depend on new events, not on history.
+ * Events as they arrive. With the state `failed` or `attention`, events as their jobs reach it.
+ * Each read returns events newer than a position. The position stays some seconds behind the
+ * ledger's clock, because a commit dates its rows when it begins. Rows within these seconds are
+ * read again, and returned events are omitted. So memory and cost of a read depend on new events,
+ * not on history.
  */
 
 export interface FollowQuery extends Omit<EventSearch, 'key' | 'q' | 'until'> {
-  /** The cursor of an event: continues there. Returns the events of the seconds before it again. */
+  /**
+   * The cursor of an event: continues after it. Returns the events of the seconds before it again.
+   */
   readonly after?: string | undefined
   /** Without `since` and `after`: the number of latest events to return first. */
   readonly latest: number
 }
 
 export interface EventTail {
-  /** The new events since the last look, in small batches, oldest first. */
+  /** The new events since the last read, in small batches, oldest first. */
   look(): AsyncGenerator<readonly EventRow[]>
 }
 
-/** How long a commit may take. A later one is not followed, but `hookonce events` lists it. */
+/**
+ * How long a commit may take. Events of a slower commit are not followed, but `hookonce events`
+ * lists them.
+ */
 const OVERLAP_MS = 5_000
 const PAGE = 500
 /**
- * More than arrive within the overlap. If there are more, the oldest are forgotten and may be
+ * More events than arrive within the overlap. Beyond it, the oldest are forgotten and may be
  * returned twice.
  */
 const MAX_RETURNED = 100_000
@@ -34,7 +40,7 @@ const MAX_RETURNED = 100_000
 export function followEvents(ledger: Ledgers, query: FollowQuery): EventTail {
   const { after, latest, ...search } = query
   const returned = new Set<string>()
-  /** Everything before this position was returned. */
+  /** All events before this position were returned. */
   let position: string | undefined
 
   function fresh(events: readonly EventRow[]): EventRow[] {
@@ -55,7 +61,7 @@ export function followEvents(ledger: Ledgers, query: FollowQuery): EventTail {
     if (position !== undefined) return []
     const { events } = await listEvents(ledger, { ...search, limit: latest })
     const first = events.at(-1)?.cursor
-    // The page is full: events older than its first one were not requested.
+    // The page is full, and older events were not requested.
     position = events.length === latest && first !== undefined && first > settled ? first : settled
     return fresh(events.toReversed())
   }
@@ -80,13 +86,13 @@ export function followEvents(ledger: Ledgers, query: FollowQuery): EventTail {
   return { look }
 }
 
-/** Of several clocks the one that is most behind, so that no event is missed. */
+/** If clocks differ, uses the one that is furthest behind, so that no event is missed. */
 const clockOf = everywhere(
   ({ pool }) => ledgerClock(pool),
   (clocks) => new Date(Math.min(...clocks.map((clock) => clock.getTime()))),
 )
 
-/** Before all events of this time. Positions of one length are in the order of their texts. */
+/** A position before all events of this time. Positions of the same length sort as texts. */
 function positionAt(ms: number): string {
   return `${new Date(ms).toISOString().replace('Z', '000Z')}_ffffffff-ffff-ffff-ffff-ffffffffffff`
 }

@@ -56,7 +56,7 @@ export async function planFresh(
   }
 }
 
-// Failed effects run again in any replay. Reopened ones belong to an epoch that is closed.
+// Any replay runs failed effects again. Reopened effects belong to a closed epoch.
 function willRunAgain({ state, reopenedAt }: EffectStory): boolean {
   return state !== 'failed' && reopenedAt === null
 }
@@ -68,8 +68,8 @@ interface FreshReplay {
 }
 
 /**
- * Replays jobs, reopens their effects and records who decided it, in one commit. Returns how many
- * jobs are replayed.
+ * Replays jobs, reopens their effects and records the actor, in one commit. Returns the number of
+ * replayed jobs.
  */
 export async function replayFresh(ledger: LedgerTables, replay: FreshReplay): Promise<number> {
   const { receipt, subscribers, reason } = replay
@@ -92,7 +92,7 @@ export async function replayFresh(ledger: LedgerTables, replay: FreshReplay): Pr
       jobs += again
       for (let at = 0; again > 0 && at < ledger.shards; at += 1) {
         const reopened = await reopenEffects(client, { shard: at, receiptId, subscriber })
-        // Otherwise jobs that wait for the outcome of a closed epoch would wait forever.
+        // Otherwise jobs that wait for the outcome of the closed epoch would wait forever.
         for (const effect of reopened) released += await letWaitingGo(client, effect)
       }
     }

@@ -22,7 +22,7 @@ export interface ImportRequest {
   /** Undefined: the only tenant that has a source of this name. */
   readonly tenant?: string | undefined
   readonly keys: AsyncIterable<ImportedKey>
-  /** Only counts. */
+  /** Counts the keys without recording them. */
   readonly isDryRun?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: { readonly done: number }) => void) | undefined
@@ -31,23 +31,26 @@ export interface ImportRequest {
 export interface ImportReport {
   readonly tenant: string
   readonly source: string
-  /** Keys that were read, with repeats. */
+  /** The number of keys in the input, including repeats. */
   readonly read: number
-  /** Keys that were recorded; in a dry run, that would be. */
+  /** The number of recorded keys. In a dry run, the number of keys that would be recorded. */
   readonly imported: number
-  /** Keys that the ledger had before. They stay as they are. */
+  /** The number of keys that the ledger had before. They stay unchanged. */
   readonly known: number
-  /** Keys that were in the input before. */
+  /** The number of keys that repeat an earlier key of the input. */
   readonly repeated: number
-  /** Known events whose jobs are not finished: they take effect, although the other system has processed them. */
+  /**
+   * Known events whose jobs are not finished. They take effect here, although the other system has
+   * processed them.
+   */
   readonly unfinished: number
-  /** Receipts of some of them. */
+  /** The receipts of some unfinished events. */
   readonly unfinishedReceipts: readonly string[]
 }
 
 /** The type of an event whose type is not in the input. */
 const NO_TYPE = 'imported'
-/** Keys per commit: enough that the disk is not what limits it, few enough to stop soon. */
+/** Keys per commit: enough to make the cost of the disk small, few enough to stop soon. */
 const BATCH = 1_000
 const MAX_LISTED = 20
 
@@ -94,7 +97,7 @@ async function importIn(
       request.onProgress?.({ done: report.read })
     }
   } finally {
-    // What was read is recorded even if a later line is wrong.
+    // The records before a wrong line are recorded.
     if (batch.size > 0) await record(batch)
     if (report.imported > 0 && !isDryRun) await audit(ledger, report, reason)
   }
@@ -103,8 +106,8 @@ async function importIn(
 
 /**
  * Records events that another system has processed, so that their retries are duplicates here. Each
- * becomes a receipt without a body and without jobs. Run again at any time: known keys stay as they
- * are.
+ * event becomes a receipt without a body and without jobs. An import may be repeated: known keys
+ * stay unchanged.
  */
 export const importKeys = whereSource(([request]) => request, importIn)
 

@@ -16,9 +16,9 @@ import type { ReceiptRow } from '../ledger/read/receipts.ts'
 export interface JobRecord extends JobEpoch {
   /** Steps, transactions and writes that are done. */
   readonly steps: readonly string[]
-  /** The same with their times, except a step whose commit completed the job. */
+  /** The finished work with its times, except a step whose commit completed the job. */
   readonly timedSteps: readonly StepDone[]
-  /** Its published messages that the outbox still holds. */
+  /** Published messages of the job that the outbox still holds. */
   readonly messages: readonly PublishedMessage[]
 }
 
@@ -49,7 +49,10 @@ interface PublishingJob {
   readonly steps: readonly string[]
 }
 
-/** Ids of messages follow from their place in the step. The outbox is read this many at a time. */
+/**
+ * The ids of messages follow from their place in the step. The outbox is queried for this many at a
+ * time.
+ */
 const PLACES = 100
 
 async function messagesOf(

@@ -34,7 +34,7 @@ interface LedgerSourceQuestion {
   readonly observer: Observer
 }
 
-/** This process runs no jobs: the workers of the app do. */
+/** This process runs no jobs. The workers of the app run them. */
 const NO_WORKER: HandOff = {
   worker: undefined,
   reserve: () => false,

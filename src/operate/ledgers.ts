@@ -6,11 +6,11 @@ import { operatorError } from './operator-error.ts'
 /** One of several ledgers. */
 export interface ListedLedger {
   readonly name: string
-  /** Its newest migration. */
+  /** The newest migration of the ledger. */
   readonly schema?: string | undefined
   /** The tenants whose sources are registered there. */
   readonly tenants: readonly string[]
-  /** Why it cannot be read. */
+  /** The reason why the ledger cannot be read. */
   readonly error?: string | undefined
 }
 

@@ -6,17 +6,24 @@ import { everywhere } from './across.ts'
 /** The circuit of a subscriber, which all processes share. */
 export interface CircuitView {
   readonly state: CircuitState
-  /** When it closed; if it is open or half-open, when it opened. */
+  /**
+   * The time at which the circuit closed. If it is open or half-open, the time at which it opened.
+   */
   readonly since: Date
-  /** The failure that opened it, or that of the last probe. Null: it is closed. */
+  /**
+   * The failure that opened the circuit, or the failure of the last probe. Null: the circuit is
+   * closed.
+   */
   readonly reason: string | null
-  /** From when on the next due job runs as a probe. Null: at once, or the circuit is closed. */
+  /**
+   * The earliest time at which a due job runs as a probe. Null: at once, or the circuit is closed.
+   */
   readonly nextProbeAt: Date | null
-  /** Half-open: whether a probe is running. */
+  /** Whether a probe is running. Only if the circuit is half-open. */
   readonly isProbing: boolean
-  /** Since it opened. */
+  /** The number of failed probes since the circuit opened. */
   readonly failedProbes: number
-  /** Probes that succeeded in a row. */
+  /** The number of successful probes in a row. */
   readonly passedProbes: number
 }
 
@@ -24,7 +31,7 @@ export interface CircuitView {
 export interface RateView {
   readonly perSecond: number
   readonly burst: number
-  /** How many runs could begin now. */
+  /** The number of runs that could begin now. */
   readonly tokens: number
 }
 

@@ -32,7 +32,7 @@ export interface MigratedLedger {
   readonly applied: readonly string[]
 }
 
-/** Brings several ledgers up to date, one after the other. Makes those that do not exist. */
+/** Brings several ledgers up to date, one after the other. Creates ledgers that do not exist. */
 export async function migrateLedgers(
   database: string,
   schema: string,

@@ -17,7 +17,7 @@ interface MissingQuestion {
   readonly draft: ReportDraft
 }
 
-/** The events that the ledger lacks, page by page. The report counts the others. */
+/** The events that the ledger lacks, page by page. Known events are only counted in the report. */
 export async function* missingPages(
   ledger: LedgerTables,
   question: MissingQuestion,
@@ -30,7 +30,10 @@ export async function* missingPages(
   }
 }
 
-/** By event key: the id of a receipt is derived from it, so it is known before it is recorded. */
+/**
+ * Searches by event key: the id of a receipt is derived from the key, so it is known before the
+ * event is recorded.
+ */
 async function missingEvents(
   ledger: LedgerTables,
   { source, window, opened, draft }: MissingQuestion,
@@ -49,10 +52,10 @@ async function missingEvents(
   return missing.filter(({ key }) => !draft.has(key))
 }
 
-/** A delivery may carry the time of a clock that differs from ours. */
+/** The time in a delivery may come from a clock that differs from the ledger's clock. */
 const CLOCK_SKEW_MS = 15 * MINUTE_MS
 
-/** By object and time: the list has no keys. */
+/** Searches by object and time, because the list has no keys. */
 async function missingChanges(
   { pool, shards }: LedgerTables,
   { source, window, draft }: MissingQuestion,

@@ -89,7 +89,7 @@ interface Finishing {
   readonly target: LedgerTables
 }
 
-/** What is left after the switch. Each part may be repeated. */
+/** The work that remains after the switch. Each part may be repeated. */
 async function finish(set: LedgerSet, place: TenantPlace, { move, home, target }: Finishing): Promise<Moved> {
   const { tenant, to } = move
   const from = place.movedFrom
@@ -97,7 +97,7 @@ async function finish(set: LedgerSet, place: TenantPlace, { move, home, target }
     throw new HookonceError('CONFIG_INVALID', `tenant "${tenant}" already lives in the ledger ${to}`)
   const source = await memberNamed(set, from).tables()
   await inTransaction(target.pool, async (client) => {
-    // In the home ledger, the record of the tenant also says what is left to do.
+    // In the home ledger, the record of the tenant also holds the remaining work.
     const movedFrom = target.pool === home.pool ? { movedFrom: from } : {}
     await changePlace(client, { tenant, ledger: to, here: 'arrives', ...movedFrom })
     await closeIntake(client)
@@ -111,7 +111,10 @@ async function finish(set: LedgerSet, place: TenantPlace, { move, home, target }
   return { tenant, from, to }
 }
 
-/** Processes stop to accept for the tenant; the old ledger refuses what still arrives. */
+/**
+ * Processes stop accepting deliveries of the tenant. The old ledger refuses deliveries that still
+ * arrive.
+ */
 async function announce(home: LedgerTables, source: LedgerTables, place: PlaceChange): Promise<void> {
   await changePlace(home.pool, place)
   await inTransaction(source.pool, async (client) => {

@@ -2,11 +2,11 @@ import { isOutage } from '../ledger/driver/outage.ts'
 import { sqlStateOf } from '../ledger/driver/sql-state.ts'
 import { HookonceError } from '../model/errors.ts'
 
-/** The server cancelled the statement: it took longer than the limit for operators. */
+/** The server cancelled a statement that exceeded the time limit for operators. */
 const CANCELLED = '57014'
 
 /**
- * Errors of the driver without a code: the pool was closed, because this process stops or its
+ * Messages of driver errors without a code. The pool was closed, because this process stops or its
  * configuration was replaced; or a connection was lost, or could not be opened in time.
  */
 const NO_CONNECTION =

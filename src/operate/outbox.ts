@@ -26,7 +26,7 @@ export type { FoundMessage, MessageRow, StuckLane }
 export const messageStates = ['waiting', 'published', 'failed'] as const
 
 export interface MessageQuery {
-  /** The default is waiting and failed, which may need attention. */
+  /** The default is waiting and failed messages, which may need attention. */
   readonly state?: (typeof messageStates)[number] | undefined
   readonly topic?: string | undefined
   readonly tenant?: string | undefined
@@ -64,7 +64,10 @@ export interface MessagePage {
   readonly previous: string | undefined
 }
 
-/** Rows of each shard that are checked against a filter: messages beyond them are not listed. */
+/**
+ * The number of rows of each shard that are checked against a filter. Messages beyond them are not
+ * listed.
+ */
 const FILTERED_WALK = 5_000
 
 async function messagePageIn(
@@ -95,8 +98,8 @@ async function messagePageIn(
 }
 
 /**
- * Lists messages of one state in pages: finished ones by the time they finished, the latest first;
- * waiting ones lane by lane, in the order in which they will be published.
+ * Lists messages of one state in pages. Finished messages are ordered by the time they finished,
+ * the latest first. Waiting messages are ordered lane by lane, in the order of publishing.
  */
 export function pageMessages(ledgers: Ledgers, query: MessagePageQuery): Promise<MessagePage> {
   const isWaiting = query.state === 'waiting'
@@ -138,17 +141,20 @@ async function messageIn(
   return onlyOne(found, { prefix: id, noun: 'message', code: 'MESSAGE_UNKNOWN' })
 }
 
-/** Finds one message of the outbox by its id, or by the beginning of its id. */
+/** Finds one message of the outbox by its id, or by a prefix of its id. */
 export const messageById = whereFound((ledger, [id, scope]) => messageIn(ledger, id, scope), messageIn)
 
-/** Lanes of each shard that are read: with a larger backlog, some stuck lanes are not listed. */
+/**
+ * The number of lanes of each shard that are read. With a larger backlog, some stuck lanes are not
+ * listed.
+ */
 const LANES_READ = 2_000
 /**
- * Stuck lanes that are listed: after an outage of a broker, every lane is stuck for the same
- * reason.
+ * The number of stuck lanes that are listed. After an outage of a broker, every lane is stuck for
+ * the same reason.
  */
 const MAX_STUCK = 500
-/** Messages of a lane that are counted: "1,000 or more" is enough for a person. */
+/** The limit on counted messages of a lane: "1,000 or more" is enough for a person. */
 const COUNTED = 1_000
 
 function stuckLanesIn(
@@ -158,14 +164,14 @@ function stuckLanesIn(
   return stuckLanes(pool, { shards, walk: LANES_READ, counted: COUNTED, limit: MAX_STUCK, ...filter })
 }
 
-/** Lanes whose first message was refused: the messages behind it wait. Oldest first. */
+/** Lanes whose first message was refused, so the messages behind it wait. Oldest first. */
 export const listStuckLanes = everywhere(stuckLanesIn, (all) =>
   sortedBy(all, (a, b) => a.oldestAt.getTime() - b.oldestAt.getTime(), MAX_STUCK),
 )
 
 export interface ReplayedMessage {
   readonly messageId: string
-  /** False: it is neither published nor failed yet. */
+  /** False: the message is neither published nor failed yet. */
   readonly replayed: boolean
 }
 
@@ -188,13 +194,15 @@ async function replayMessageIn(
   })
 }
 
-/** Publishes a finished message again, under its old id, behind the waiting ones of its lane. */
+/** Publishes a finished message again with the same id, after the waiting messages of its lane. */
 export const replayMessage = whereFound((ledger, [id]) => messageIn(ledger, id), replayMessageIn)
 
 export interface RetriedLane {
   /** The message that identified the lane. */
   readonly messageId: string
-  /** False: a relay is already trying it, it is due, or the message is not waiting. */
+  /**
+   * False: a relay is already publishing the lane, the lane is due, or the message is not waiting.
+   */
   readonly retried: boolean
 }
 
@@ -214,7 +222,7 @@ async function retryLaneIn(
 }
 
 /**
- * Tries the lane of a waiting message now, before its scheduled time. The order of its messages
+ * Publishes the lane of a waiting message now, before its scheduled time. The order of its messages
  * does not change.
  */
 export const retryLane = whereFound((ledger, [id]) => messageIn(ledger, id), retryLaneIn)
@@ -225,7 +233,7 @@ export interface FailedMessagesFilter {
   readonly limit: number
 }
 
-/** Messages per commit: more would lock their lanes for too long. */
+/** The number of messages per commit. More would lock their lanes for too long. */
 const BATCH = 100
 
 async function replayFailedIn(
@@ -261,8 +269,8 @@ async function replayFailedIn(
 }
 
 /**
- * Publishes failed messages again, oldest first. Returns how many. If a stop is requested, ends
- * after the current commit.
+ * Publishes failed messages again, oldest first. Returns the number of messages. If a stop is
+ * requested, ends after the current commit.
  */
 export async function replayFailedMessages(
   ledgers: Ledgers,
@@ -272,7 +280,7 @@ export async function replayFailedMessages(
 ): Promise<number> {
   if (!isSet(ledgers)) return replayFailedIn(ledgers, filter, reason, watch)
   let replayed = 0
-  // One ledger after the other: the limit is for all of them.
+  // One ledger after the other, because the limit applies to all ledgers together.
   for (const member of ledgers.members) {
     const limit = filter.limit - replayed
     if (limit <= 0) break

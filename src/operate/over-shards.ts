@@ -1,6 +1,6 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 
-/** A question to one shard. */
+/** A query of one shard. */
 export interface ShardQuestion {
   readonly shard: number
   readonly limit: number
@@ -22,7 +22,7 @@ export async function overShards<Item extends object>(
   return found
 }
 
-/** Lets a caller follow work on many items, and stop it. */
+/** Reports the progress of work on many items to the caller, which may stop it. */
 export interface WorkWatch {
   readonly signal?: AbortSignal
   readonly onProgress?: (step: { readonly done: number; readonly total: number }) => void

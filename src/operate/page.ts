@@ -13,14 +13,14 @@ export function likePattern(type: string): string {
   return type.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
 }
 
-/** A pattern of LIKE for texts that contain this one. `*` is a plain character here. */
+/** A pattern of LIKE for texts that contain this text. `*` has no special meaning here. */
 export function containing(text: string): string {
   return `%${text.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** A position in a list that is ordered by time, then by id. */
 export interface TimePosition {
-  /** In PostgreSQL's format, with microseconds. */
+  /** A time in PostgreSQL's format, with microseconds. */
   readonly at: string
   readonly id: string
 }

@@ -57,7 +57,7 @@ async function resumeIn(
     const wasPaused = await setPaused(client, { ...place, paused: false })
     if (wasPaused !== undefined && (wasPaused || probes > 0) && reason)
       await record(client, 'resume', { target, reason, detail: { wasPaused, probes } })
-    // An unknown name makes no probe due, although a limiter may have its source.
+    // An unknown name makes no probe due, even if a limiter has the source.
     await client.query(wasPaused === undefined ? 'rollback' : 'commit')
     return wasPaused === undefined ? undefined : { wasPaused, probes }
   })
@@ -66,8 +66,9 @@ async function resumeIn(
 }
 
 /**
- * Releases what a pause held. If a circuit is open, its next probe is due at once. With a reason,
- * the audit records both. If nothing was paused and no probe had to wait, nothing is changed.
+ * Releases the jobs that a pause held. If a circuit is open, its next probe is due at once. With a
+ * reason, the audit records both. If nothing was paused and no probe had to wait, nothing is
+ * changed.
  */
 export const resume = whereTenant(([{ tenant }]) => tenant, resumeIn)
 
@@ -93,9 +94,9 @@ async function record(
 }
 
 /**
- * Names similar sources, or the tenants that have one of this name. Must not run inside a
- * transaction: callers that each hold a connection and wait for another one would wait for each
- * other.
+ * Names similar sources, or the tenants that have a source of this name. Must not run inside a
+ * transaction: callers that each hold a connection and wait for another connection would wait for
+ * each other.
  */
 async function unknownTarget(ledger: LedgerTables, target: PauseTarget): Promise<HookonceError> {
   const { kind, fault } = (await unknownName(ledger, target)) ?? {

@@ -3,8 +3,8 @@ import { isSet, type Ledgers } from '../ledger/ledger-set.ts'
 import { askAll } from './across.ts'
 
 /*
- * Verbs on many jobs: a plan lists them, and a second call acts on the plan. With several ledgers,
- * each job of a plan names its ledger.
+ * Actions on many jobs. A plan lists the jobs, and a second call acts on the plan. With several
+ * ledgers, each job of a plan names its ledger.
  */
 
 export interface OfLedger {
@@ -32,7 +32,7 @@ export function planEverywhere<Filter, Job extends OfLedger, Planned extends Pla
   }
 }
 
-/** Acts on the jobs of each ledger in turn. Returns how many jobs changed. */
+/** Acts on the jobs of each ledger in turn. Returns the number of changed jobs. */
 export function actWherePlanned<Planned extends Plan<OfLedger>, Rest extends readonly unknown[]>(
   act: (ledger: LedgerTables, plan: Planned, ...rest: Rest) => Promise<number>,
 ): (ledgers: Ledgers, plan: Planned, ...rest: Rest) => Promise<number> {

@@ -16,7 +16,7 @@ import { everywhere } from './across.ts'
  * runs.
  */
 
-/** Rows by what they are. */
+/** The number of rows of each kind. */
 export interface PruneCounts {
   readonly bodies: number
   readonly receipts: number
@@ -44,11 +44,14 @@ export interface Pruned extends PruneCounts {
 }
 
 export interface PrunePlan extends PruneCounts {
-  /** False: there are more than were counted. */
+  /** False: there are more rows than were counted. */
   readonly isComplete: boolean
 }
 
-/** For each shard and kind. Counting more could exceed the timeout of a statement. */
+/**
+ * The limit on counted rows of each shard and kind. A larger count could exceed the timeout of a
+ * statement.
+ */
 const MAX_COUNTED = 100_000
 
 async function planPruneIn(
@@ -107,8 +110,8 @@ async function pruneIn(
 }
 
 /**
- * Deletes rows past their retention, in small transactions. It may run beside workers: locked rows
- * are skipped. If a stop is requested, ends after the current batch.
+ * Deletes rows past their retention, in small transactions. Workers may run at the same time:
+ * locked rows are skipped. If a stop is requested, ends after the current batch.
  */
 export const prune = everywhere(pruneIn, (all) => ({
   ...addUp(all),

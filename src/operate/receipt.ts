@@ -26,7 +26,7 @@ export type { AttemptRow, AuditRow }
 
 /** The scope of a query. */
 export interface TenantScope {
-  /** The receipts of other tenants do not exist. Undefined: all tenants. */
+  /** The only tenant whose receipts are visible. Undefined: all tenants. */
   readonly tenant?: string | undefined
 }
 
@@ -39,7 +39,7 @@ async function receiptIn(
   return onlyOne(found, { prefix: id, noun: 'receipt', code: 'RECEIPT_UNKNOWN' })
 }
 
-/** Finds one receipt by its id, or by the beginning of its id. */
+/** Finds one receipt by its id, or by a prefix of its id. */
 export const receiptById = whereFound((ledger, [id, scope]) => receiptIn(ledger, id, scope), receiptIn)
 
 /** The body of one event, as it was stored. */
@@ -64,7 +64,7 @@ export const readBody = whereFound((ledger, [id, scope]) => receiptIn(ledger, id
  * their retention. An encrypted payload is opened.
  */
 export interface ReadableReceipt extends Omit<ReceiptRow, StoredOnly> {
-  /** Why an encrypted payload cannot be read. Body and headers are then null. */
+  /** The reason why an encrypted payload cannot be read. Body and headers are then null. */
   readonly unreadable: HookonceError | null
 }
 
@@ -73,9 +73,9 @@ type StoredOnly = 'shard' | 'sealed' | 'dataKey' | 'isForgotten'
 /** The whole chain of one event, from its deliveries to its messages. */
 export interface EventChain {
   readonly receipt: ReadableReceipt
-  /** Whether the provider's API listed it, and no signature was checked. */
+  /** Whether the provider's API listed the event, and no signature was checked. */
   readonly reconciled: boolean
-  /** Whether another system had processed it before hookonce took over. */
+  /** Whether another system had processed the event before hookonce took over. */
   readonly imported: boolean
   readonly deliveries: Deliveries
   readonly jobs: readonly ChainJob[]
@@ -87,9 +87,9 @@ export interface EventChain {
   /** Messages of the jobs' current epochs, as far as the outbox still holds them. */
   readonly messages: readonly ChainMessage[]
   readonly decisions: readonly AuditRow[]
-  /** Its source or subscribers, if they are paused. */
+  /** The pauses of its source or its subscribers. */
   readonly paused: readonly Paused[]
-  /** The ledger's time of the read: due times compare with it. */
+  /** The ledger's time of the read. Compare due times with it. */
   readonly asOf: Date
 }
 
@@ -103,9 +103,9 @@ export interface Deliveries {
 }
 
 export interface ChainJob extends JobRow {
-  /** Whether it waits because its source or its subscriber is paused. */
+  /** Whether the job waits because its source or its subscriber is paused. */
   readonly held: boolean
-  /** Its circuit, if the job waits because the circuit is not closed. */
+  /** The circuit of the job, if the job waits because the circuit is not closed. */
   readonly circuit: CircuitView | null
   /** Steps, transactions and writes of its current epoch that are done. */
   readonly steps: readonly string[]
@@ -176,7 +176,7 @@ function stepsOf({ name: subscriber, steps, timedSteps }: JobRecord, jobs: reado
   })
 }
 
-/** Whether this pause keeps the job from running. */
+/** Whether this pause holds the job. */
 export function isHolding({ subscriber }: Paused, job: Pick<JobRow, 'state' | 'subscriber'>): boolean {
   return isHeldByPause(job.state) && (subscriber === null || subscriber === job.subscriber)
 }
@@ -192,13 +192,13 @@ async function openedReceipt(
   if (payload === undefined) throw new Error(`the payload of receipt ${row.id} was not opened`)
   if (payload instanceof HookonceError) return { ...receipt, unreadable: payload }
   const { headers, body } = payload
-  // The stored hash is keyed, which is useless to a reader who has the body.
+  // The stored hash is keyed, so it is useless to a reader who has the body.
   return { ...receipt, headers, body, bodySha256: hash('sha256', body, 'hex'), unreadable: null }
 }
 
 /**
- * The source is not known here. So all headers are omitted in which any provider of the catalogue
- * sends its secret.
+ * The provider of the source is unknown here, so the secret headers of all providers in the
+ * catalogue are omitted.
  */
 function readable(receipt: ReadableReceipt): ReadableReceipt {
   if (receipt.bodyExpired) return { ...receipt, headers: null, body: null }

@@ -21,7 +21,7 @@ export interface MissingEvent {
   readonly outcome: 'missing' | 'recorded' | 'arrived' | 'early' | 'gone'
 }
 
-/** Why a run ended before the end of the list. */
+/** The reason why a run ended before the end of the list. */
 export interface ReconcileStop {
   readonly reason: 'limit' | 'interrupted' | 'failed'
   readonly message: string
@@ -33,29 +33,35 @@ export interface ReconcileReport {
   readonly mode: 'record' | 'report'
   readonly since: Date
   readonly until: Date
-  /** Events or objects that the provider listed. */
+  /** The number of events or objects that the provider listed. */
   readonly listed: number
-  /** Events of types that no subscriber wants, or that the provider does not send here. */
+  /**
+   * The number of events of types that no subscriber wants, or that the provider does not send
+   * here.
+   */
   readonly unwanted: number
-  /** In the ledger already. */
+  /** The number of events that the ledger already has. */
   readonly arrived: number
   readonly missing: number
   readonly recorded: number
   /** The missing events, in the order of the list. */
   readonly events: readonly MissingEvent[]
-  /** What limits this report. */
+  /** The limits of this report. */
   readonly notes: readonly string[]
   /** Undefined: the list was read to its end. */
   readonly stopped: ReconcileStop | undefined
 }
 
-/** The report while it is being built. */
+/** The report while it is built. */
 export interface ReportDraft {
   readonly mode: 'record' | 'report'
   readonly missing: number
   note(...notes: readonly string[]): void
   count(what: 'listed' | 'unwanted' | 'arrived', more: number): void
-  /** The list is read from the oldest event to the newest, and has reached this time. */
+  /**
+   * Called with the time that the run has reached. The list is read from the oldest event to the
+   * newest.
+   */
   reach(timeMs: number): void
   /** Whether this event was already found missing, such as an earlier delivery of it. */
   has(key: string): boolean
@@ -133,7 +139,7 @@ function stopOf(error: unknown, signal: AbortSignal): ReconcileStop {
   if (error instanceof LimitReached) return { reason: 'limit', message: error.message }
   if (signal.aborted)
     return { reason: 'interrupted', message: 'the run was interrupted: run it again to continue' }
-  // Wrong options are a mistake of the caller, and nothing was read with them.
+  // Wrong options are a mistake of the caller, and the run has read nothing.
   if (error instanceof HookonceError && error.code === 'CONFIG_INVALID') throw error
   return {
     reason: 'failed',

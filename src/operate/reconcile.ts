@@ -73,12 +73,12 @@ function windowOf({ wants }: RecordedSource, { since, until, types }: Options): 
   }
 }
 
-/** An event whose key was pruned would look as if it never arrived, and take effect again. */
+/** An event whose key was pruned would look missing, and take effect again. */
 function requireKeys({ name, keySeconds }: RecordedSource, { sinceMs }: ListWindow): void {
   if (Date.now() - sinceMs <= keySeconds * SECOND_MS) return
   throw new HookonceError(
     'CONFIG_INVALID',
-    `reconcile: the ledger keeps the keys of "${name}" for ${Math.floor(keySeconds / 86_400)} days: older events that arrived are not known any more, so \`since\` must be later`,
+    `reconcile: the ledger keeps the keys of "${name}" for ${Math.floor(keySeconds / 86_400)} days: older events may have arrived although their keys are gone, so \`since\` must be later`,
   )
 }
 
@@ -90,7 +90,7 @@ interface NarrowQuestion {
   readonly draft: ReportDraft
 }
 
-/** A type that no provider has. Subscribers that match it want every type. */
+/** A type that no provider has. Subscribers that match it get every type. */
 const ANY_TYPE = 'hookonce/any.type'
 
 /** Some lists have types that the provider does not send here. They do not count as missing. */
@@ -102,7 +102,7 @@ function requireNarrow({ source, options, list, opened, draft }: NarrowQuestion)
       'CONFIG_INVALID',
       `${fault}: pass ${list.narrowBy}, or only report (\`mode: 'report'\`, --dry-run)`,
     )
-  draft.note(`${fault}. Those are counted as missing: pass ${list.narrowBy}.`)
+  draft.note(`${fault}. Events of these types count as missing: pass ${list.narrowBy}.`)
 }
 
 async function audit(

@@ -15,7 +15,7 @@ interface Recording {
   readonly signal: AbortSignal
 }
 
-/** Events and bytes that are read before they are recorded together. */
+/** The number of events and bytes that are read before they are recorded together. */
 const MAX_BATCH = 100
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
@@ -25,7 +25,7 @@ type ReadEvent = ListedEvent & ListedDelivery
 export async function recordInBatches(recording: Recording): Promise<void> {
   const { list, options, pages, draft, signal } = recording
   const settledMs = Date.now() - list.settlesMs
-  // A report would find the same events again.
+  // A second report would find the same events again, so nothing is noted.
   const more = draft.mode === 'record' ? ': run again for the rest' : ''
   for await (const page of pages) {
     const batch: ReadEvent[] = []
@@ -57,7 +57,9 @@ function isFull(batch: readonly ReadEvent[]): boolean {
   return batch.length >= MAX_BATCH || bytes >= MAX_BATCH_BYTES
 }
 
-/** Passed on in order and without waiting, so that they share a commit and keep their order. */
+/**
+ * Starts all of them in order without waiting, so that they share a commit and keep their order.
+ */
 async function recordBatch({ source, draft }: Recording, batch: readonly ReadEvent[]): Promise<void> {
   const readAt = new Date()
   const outcomes = await Promise.allSettled(

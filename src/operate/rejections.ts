@@ -9,7 +9,10 @@ export type { Rejection }
 
 export interface RejectionFilter {
   readonly source?: string | undefined
-  /** Rejections of sources that only this tenant has: they are counted by the source's name. */
+  /**
+   * Only rejections of sources that no other tenant has: rejections are counted by the source's
+   * name.
+   */
   readonly tenant?: string | undefined
 }
 

@@ -23,13 +23,13 @@ export interface ReplayedOne {
 }
 
 export interface ReplayOptions {
-  /** Undefined: every subscriber that wants the event. */
+  /** Undefined: every subscriber of the event's type. */
   readonly subscriber?: string | undefined
   /**
-   * Also repeats finished steps, effects and writes, with new keys. Requires who decided, and why.
+   * Also repeats finished steps, effects and writes, with new keys. Requires an actor and a reason.
    */
   readonly fresh?: DecisionReason | undefined
-  /** Without `fresh`: recorded in the audit, in the commit of the replay. */
+  /** Without `fresh`, the actor for the audit. Recorded in the commit of the replay. */
   readonly reason?: DecisionReason | undefined
 }
 
@@ -72,7 +72,7 @@ export const replayOne = whereFound((ledger, [id]) => receiptById(ledger, id), r
 export interface ReplayPlan {
   readonly receiptId: string
   readonly eventType: string
-  /** One for each selected subscriber that wants the event's type. */
+  /** One entry per selected subscriber of the event's type. */
   readonly jobs: readonly PlannedJob[]
   /** Subscribers whose jobs would wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
@@ -82,7 +82,7 @@ interface PlannedJob {
   readonly subscriber: string
   /** Null: the subscriber has no job on the receipt yet. */
   readonly state: string | null
-  /** Whether it would be received again. False: it is unfinished, or in `attention`. */
+  /** Whether the job would be received again. False: it is unfinished, or in `attention`. */
   readonly again: boolean
 }
 
@@ -126,7 +126,7 @@ export const planReplayFresh = whereFound((ledger, [id]) => receiptById(ledger, 
 
 async function replayable(ledger: LedgerTables, id: string): Promise<ReceiptRow> {
   const receipt = await receiptById(ledger, id)
-  // Checked without the key: an operator may replay events that only the workers can decrypt.
+  // Checks without decrypting: an operator may replay events that only the workers can decrypt.
   if (receipt.isForgotten && !receipt.bodyExpired) {
     const { tenant } = receipt
     throw new HookonceError('PAYLOAD_FORGOTTEN', `the data key of tenant "${tenant}" was dropped`)
@@ -145,7 +145,7 @@ async function matchingIds(
 }
 
 /**
- * The subscribers that want the event's type, or of these the named one. The filter function is not
+ * The subscribers of the event's type, or the named one of them. The filter function is not
  * available here: a subscriber with a filter must have a job on the event, or be named.
  */
 async function matchingSubscribers(
@@ -174,7 +174,7 @@ export interface FailedFilter {
   readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
-  /** How far back in time; the default is the whole history. */
+  /** The period before now. The default is the whole history. */
   readonly sinceMs?: number | undefined
   readonly limit: number
 }
@@ -240,7 +240,7 @@ async function replayFailedIn(
 }
 
 /**
- * Replays the jobs of a plan, and no other jobs of their receipts. Returns how many. If a stop is
- * requested, ends after the current job.
+ * Replays the jobs of a plan, and no other jobs of their receipts. Returns the number of jobs. If a
+ * stop is requested, ends after the current job.
  */
 export const replayFailed = actWherePlanned(replayFailedIn)

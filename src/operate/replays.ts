@@ -23,20 +23,20 @@ import type { TenantScope } from './receipt.ts'
 import { requireKnown } from './sources.ts'
 
 /*
- * Replays of many jobs: a plan first, then a named replay that the chore `replay-many` runs, at a
- * limited rate. Work that is recorded as done is not repeated.
+ * Replays of many jobs. A plan comes first, then a named replay that the chore `replay-many` runs
+ * at a limited rate. Work that is recorded as done is not repeated.
  */
 
 export interface ReplayFilter {
   readonly tenant?: string | undefined
-  /** `failed`: jobs that failed for good. `processed`: jobs that are done, which needs `since`. */
+  /** `failed`: jobs that failed for good. `processed`: finished jobs, which requires `since`. */
   readonly state: 'failed' | 'processed'
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
   readonly type?: string | undefined
   /** The fingerprint of a group of failures, or a part of the error. */
   readonly error?: string | undefined
-  /** The time of the failure; with `processed`, of the receipt. */
+  /** A limit on the time of the failure. With `processed`, on the time of the receipt. */
   readonly since?: Date | undefined
   readonly until?: Date | undefined
 }
@@ -44,11 +44,11 @@ export interface ReplayFilter {
 export type ManyReplay = BulkReplayRow
 
 export interface ManyPlan {
-  /** How many jobs match. */
+  /** The number of matching jobs. */
   readonly jobs: number
-  /** False: there are more than were counted. */
+  /** False: there are more jobs than were counted. */
   readonly isComplete: boolean
-  /** Some receipts that match. */
+  /** Some matching receipts. */
   readonly sample: readonly string[]
   readonly effects: PlannedEffects
   readonly estimatedSeconds: number
@@ -56,7 +56,7 @@ export interface ManyPlan {
   readonly unattended: readonly UnattendedSubscriber[]
 }
 
-/** Effects that are done, and so will not happen again. */
+/** Finished effects, which will not happen again. */
 export interface PlannedEffects {
   readonly count: number
   /** The number of jobs whose effects were counted. */
@@ -64,17 +64,17 @@ export interface PlannedEffects {
   readonly keys: readonly string[]
 }
 
-/** Jobs that a plan reads: counting more would take too long for a waiting person. */
+/** The number of jobs that a plan reads. More would take too long for a waiting person. */
 const MAX_PLANNED = 20_000
 const PER_READ = 2_000
 const SAMPLE = 10
-/** Jobs whose effects are counted. */
+/** The number of jobs whose effects are counted. */
 const EFFECTS_OF = 200
 const EFFECT_KEYS = 20
 
 export interface ManyRequest {
   readonly filter: ReplayFilter
-  /** Jobs per second, over all processes. */
+  /** The number of jobs per second, over all processes. */
   readonly perSecond: number
 }
 
@@ -123,13 +123,13 @@ async function effectsOf(
   return { count: found[0]?.total ?? 0, ofJobs: receiptIds.length, keys: found.map(({ key }) => key) }
 }
 
-/** Replays that may run at once: more would only share the workers. */
+/** The number of replays that may run at once. More would only share the workers. */
 const MAX_RUNNING = 5
-/** Ended replays that are kept for the list. */
+/** The number of ended replays that are kept for the list. */
 const MAX_KEPT = 1_000
 
 export interface StartedReplay extends ManyRequest {
-  /** For people: the incident that it repairs. */
+  /** A name for people, such as the incident that the replay repairs. */
   readonly name: string
 }
 
@@ -226,7 +226,7 @@ function storedFilter({ tenant: _, type, error, since, until, ...filter }: Repla
   if (filter.state === 'processed' && since === undefined)
     throw new HookonceError(
       'CONFIG_INVALID',
-      'a replay of processed jobs needs `since`: how far back it goes',
+      'a replay of processed jobs needs `since`, the beginning of its period',
     )
   return {
     ...filter,

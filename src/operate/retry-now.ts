@@ -67,7 +67,7 @@ export const planRetryNow = planEverywhere(
   }),
 )
 
-/** Jobs per commit: few, so that no lock is held for long and the progress is visible. */
+/** Few jobs per commit, so that locks are short and the progress is visible. */
 const BATCH = 100
 
 async function retryIn(
@@ -99,8 +99,8 @@ async function retryIn(
 
 /**
  * Makes the jobs of a plan due now. Their attempts stay counted, and finished work is not repeated.
- * Returns how many: jobs that have started or ended since the plan do not change. If a stop is
- * requested, ends after the current commit.
+ * Returns the number of changed jobs: jobs that have started or ended since the plan do not change.
+ * If a stop is requested, ends after the current commit.
  */
 export const retryNow = actWherePlanned(retryIn)
 

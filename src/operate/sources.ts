@@ -34,8 +34,8 @@ export interface SourceHealth {
   readonly tenant: string
   readonly source: string
   /**
-   * `paused`: its jobs are held. `failing`: jobs failed or wait for a decision. `unattended`: jobs
-   * wait that no running worker serves. The first of these that applies.
+   * The first of these that applies. `paused`: the jobs of the source are held. `failing`: jobs
+   * failed or wait for a decision. `unattended`: jobs wait, and no running worker serves them.
    */
   readonly health: 'paused' | 'failing' | 'unattended' | 'ok'
   readonly pausedAt: Date | null
@@ -45,7 +45,10 @@ export interface SourceHealth {
   readonly attention: number
   /** Age of the oldest job that is due. */
   readonly lagSeconds: number
-  /** Among the newest events of the ledger. Null: it has none among them. */
+  /**
+   * The latest event of the source. Null: the source has none among the newest events of the
+   * ledger.
+   */
   readonly lastEvent: Pick<LatestEvent, 'id' | 'receivedAt' | 'eventType' | 'secret'> | null
   /** The secrets that matched recently, by position from 1. */
   readonly secrets: readonly { readonly secret: number; readonly lastAt: Date }[]
@@ -107,13 +110,13 @@ function healthOf({ pausedAt, troubled, unattended }: SourceState): SourceHealth
 }
 
 export interface SourceFilter {
-  /** Names of other tenants count as unknown. Undefined: all tenants. */
+  /** The only visible tenant: names of other tenants count as unknown. Undefined: all tenants. */
   readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
 }
 
-/** Rejects names that the ledger does not know: a typo must not look like an empty result. */
+/** Rejects names that do not exist in the ledger: a typo must not look like an empty result. */
 export async function requireKnown(ledger: Ledgers, filter: SourceFilter): Promise<void> {
   const unknown = await unknownName(ledger, filter)
   if (unknown) throw new HookonceError('CONFIG_INVALID', unknown.fault)
@@ -131,14 +134,14 @@ export async function requireTenant(ledger: Ledgers, tenant: string | undefined)
   throw new HookonceError('CONFIG_INVALID', fault)
 }
 
-/** A name that the ledger does not know. */
+/** A name that does not exist in the ledger. */
 export interface UnknownName {
   readonly kind: 'source' | 'subscriber'
   /** An error text with a similar name of the same tenant. */
   readonly fault: string
 }
 
-/** The first of the names that the ledger does not know. Undefined: it knows them all. */
+/** The first name that does not exist in the ledger. Undefined: all names exist. */
 export async function unknownName(
   ledger: Ledgers,
   { tenant, source, subscriber }: SourceFilter,

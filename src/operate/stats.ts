@@ -20,7 +20,7 @@ import { everywhere } from './across.ts'
 
 export { type CountName, countNames }
 
-/** Counts of a time window, from rollups: the cost does not depend on history. */
+/** Counts of a time window, from rollups. Their cost does not depend on history. */
 export interface Stats {
   readonly since: Date
   readonly until: Date
@@ -37,7 +37,7 @@ export interface StatsTotals extends Counts, AcceptLatency {
   /**
    * Repeats without harm: deliveries of a known event that made no second event, and effects that
    * were requested again and not repeated. Excludes deliveries of a known key with another body,
-   * because such a body may have been a lost event.
+   * because that body may be a lost event.
    */
   readonly harmlessRepeats: number
 }
@@ -66,7 +66,7 @@ export interface StatsPoint extends StatsTotals {
 }
 
 export interface StatsQuestion {
-  /** At most a week. */
+  /** The length of the window, at most a week. */
   readonly windowMs: number
   readonly tenant?: string | undefined
   readonly source?: string | undefined
@@ -117,10 +117,7 @@ export const readStats = everywhere(statsIn, (all) => mergeStats(all))
 
 function sizeFor(windowMs: number): RollupSize {
   if (!(windowMs >= MINUTE_MS && windowMs <= MAX_WINDOW_MS))
-    throw new HookonceError(
-      'CONFIG_INVALID',
-      'statistics are kept for a week: ask for a time from 1m to 7d ago',
-    )
+    throw new HookonceError('CONFIG_INVALID', 'statistics are kept for a week: pass a time from 1m to 7d ago')
   if (windowMs <= HOUR_MS) return 1
   return windowMs <= DAY_MS ? 10 : 60
 }
@@ -202,7 +199,10 @@ function sum(rows: readonly Counts[]): Counts {
   return Object.fromEntries(countNames.map((name) => [name, total(name)])) as Record<keyof Counts, number>
 }
 
-/** Counts add up. A latency is an upper bound, so the largest of all ledgers is one as well. */
+/**
+ * Counts are added up. A latency is an upper bound, so the largest of all ledgers is an upper bound
+ * too.
+ */
 function mergeStats(all: readonly Stats[]): Stats {
   const [first] = all
   if (!first) throw new Error('there are no statistics to merge')
@@ -214,7 +214,7 @@ function mergeStats(all: readonly Stats[]): Stats {
     totals: mergeTotals(all.map(({ totals }) => totals)),
     sources: all.flatMap(({ sources }) => sources).sort(byName),
     subscribers: all.flatMap(({ subscribers }) => subscribers).sort(byName),
-    // Servers whose clocks differ may be in different buckets: those of the first count.
+    // If the clocks of servers differ, their buckets may differ: the buckets of the first are used.
     series: first.series.map(({ at }) => ({ at, ...mergeTotals(points.get(at.getTime()) ?? []) })),
   }
 }

@@ -36,12 +36,12 @@ export interface StatusTotals {
   readonly retrying: number
   /** Jobs that workers are running. */
   readonly processing: number
-  /** Jobs whose worker ended while it ran them. They run again once they are rescued. */
+  /** Jobs whose worker ended while it ran them. They run again after their rescue. */
   readonly stranded: number
   readonly failed: number
   readonly attention: number
   readonly effectsUnknown: number
-  /** Age of the oldest job that is due; 0: none. */
+  /** Age of the oldest due job. 0: no job is due. */
   readonly lagSeconds: number
 }
 
@@ -55,7 +55,7 @@ export interface UnattendedBacklog {
 }
 
 export interface StatusFilter {
-  /** Its jobs, pauses and circuits. Workers and the outbox serve all tenants. */
+  /** The jobs, pauses and circuits of one tenant. Workers and the outbox serve all tenants. */
   readonly tenant?: string | undefined
 }
 
@@ -90,7 +90,7 @@ async function statusIn(ledger: LedgerTables, { tenant }: StatusFilter = {}): Pr
 /** Its cost grows neither with history nor with the number of failed jobs. */
 export const readStatus = everywhere(statusIn, (all) => mergeStatus(all))
 
-/** Waiting and failed work. One statement after the other, so that it uses one connection. */
+/** Waiting and failed work. The statements run one after the other, to use a single connection. */
 export async function readBacklogs(ledger: LedgerTables): Promise<Backlogs> {
   const { pool, shards } = ledger
   const jobs = await backlog(pool, shards)
@@ -98,7 +98,7 @@ export async function readBacklogs(ledger: LedgerTables): Promise<Backlogs> {
   return { jobs, outbox, circuits: circuitGauges(await listLimits(ledger)) }
 }
 
-/** Like the other gauges: tenants with the same names of source and subscriber are merged. */
+/** As in other gauges, tenants with the same names of source and subscriber are merged. */
 function circuitGauges(limits: readonly SubscriberLimits[]): CircuitGauge[] {
   const gauges = new Map<string, CircuitGauge>()
   for (const { source, subscriber, circuit } of limits) {
@@ -150,7 +150,7 @@ function mergeStatus(all: readonly Status[]): Status {
     })
   }
   return {
-    // The oldest: a ledger that was not migrated is the one to know of.
+    // The oldest migration of all ledgers, because an outdated ledger needs attention.
     schema: all
       .map(({ schema }) => schema)
       .reduce((oldest, one) => ((one?.version ?? 0) < (oldest?.version ?? 0) ? one : oldest)),

@@ -48,12 +48,12 @@ async function subscribersIn(
 }
 
 /**
- * The subscribers that the ledger knows, with their waiting jobs, whether they are served, and
- * their limits. With a tenant, only data that this tenant may see.
+ * The subscribers in the ledger, with their waiting jobs, their workers and their limits. With a
+ * tenant, only data that this tenant may see.
  */
 export const listSubscribers = everywhere(subscribersIn, (all) => all.flat())
 
-/** Jobs per transaction: few, so that no lock is held for long. */
+/** Few jobs per transaction, so that locks are short. */
 const BATCH = 500
 
 /** A subscriber whose waiting jobs are to be moved or discarded. */
@@ -71,13 +71,13 @@ export interface WaitingRequest {
 export interface WaitingPlan {
   readonly from: ServedSubscriber
   readonly to: ServedSubscriber | undefined
-  /** How many jobs are moved or discarded. */
+  /** The number of jobs that are moved or discarded. */
   readonly jobs: number
   /** The event types of the jobs that are moved. */
   readonly types: readonly string[]
-  /** Jobs that stay, because the other subscriber does not want their type. */
+  /** Jobs that stay, because the other subscriber does not subscribe to their type. */
   readonly unwanted: readonly WaitingType[]
-  /** How many jobs stay, because they have run before. */
+  /** The number of jobs that stay, because they have run before. */
   readonly begun: number
 }
 
@@ -143,8 +143,8 @@ async function settleWaitingIn(
 }
 
 /**
- * Moves or discards the waiting jobs of a subscriber. The decision is recorded first, so that no
- * job is changed without an audit entry. Returns how many jobs.
+ * Moves or discards the waiting jobs of a subscriber. The audit entry is committed first, so that
+ * no job changes without an entry. Returns the number of jobs.
  */
 export const settleWaiting = whereTenant(([{ tenant }]) => tenant, settleWaitingIn)
 
@@ -154,7 +154,7 @@ async function settleBatch(
   subscriber: number,
   settle: (client: PoolClient) => Promise<SettledJob[]>,
 ): Promise<number> {
-  const reason = 'it was called, no reply was recorded, and its job was given up'
+  const reason = 'it was called, no reply was recorded, and its job was discarded'
   return inTransaction(pool, async (client) => {
     const settled = await settle(client)
     for (const { receiptId, isGivenUp } of settled) {

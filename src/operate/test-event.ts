@@ -28,5 +28,8 @@ async function recordIn(
   })
 }
 
-/** Records who sends a test event, before it is sent: it has effects like any event. */
+/**
+ * Records the actor before the test event is sent, because the event has effects like any other
+ * event.
+ */
 export const recordTestEvent = whereTenant(([{ tenant }]) => tenant, recordIn)

@@ -36,7 +36,7 @@ export interface Token extends Omit<TokenRow, 'role'> {
 const PREFIX = 'hko_'
 const TOKEN = /^hko_[A-Za-z0-9_-]{43}$/
 
-/** Whether a text can be a token at all. */
+/** Whether a text has the form of a token. */
 export function isTokenText(text: string): boolean {
   return TOKEN.test(text)
 }
@@ -107,7 +107,7 @@ async function createIn(
   })
 }
 
-/** Makes a token. One commit holds the token and the audit entry. */
+/** Creates a token. One commit holds the token and the audit entry. */
 export const createToken = atHome(createIn)
 
 /** The maximum number of listed tokens. Tokens are made by hand, so a ledger has few. */
@@ -145,7 +145,7 @@ async function revokeIn({ pool }: LedgerTables, idOrName: string, reason: Decisi
   })
 }
 
-/** Revokes a token by its id or name. It and its sessions are refused from then on. */
+/** Revokes a token by its id or name. The token and its sessions are refused from then on. */
 export const revokeToken = atHome(revokeIn)
 
 async function tokenIn({ pool }: LedgerTables, text: string): Promise<Token | undefined> {
@@ -166,7 +166,7 @@ const MINUTE_MS = 60_000
 const SESSION_MS = 12 * 3_600_000
 
 export interface OpenedSession {
-  /** For the cookie. Only its hash is stored. */
+  /** The value of the cookie. Only its hash is stored. */
   readonly secret: string
   readonly expiresAt: Date
 }
@@ -182,10 +182,10 @@ async function openSessionIn(
   return { secret, expiresAt: await addSession(pool, { hash, token, lifeMs: SESSION_MS }) }
 }
 
-/** Opens a session of a stored token, or of the one in the environment. */
+/** Opens a session of a stored token, or of the token in the environment. */
 export const openSession = atHome(openSessionIn)
 
-/** A live session: of a stored token, or of the one in the environment. */
+/** A live session of a stored token, or of the token in the environment. */
 export interface Session {
   readonly token: Token | 'environment'
   readonly expiresAt: Date
@@ -204,7 +204,9 @@ async function sessionIn(
   return { token: 'environment', expiresAt: ofEnvironment.expiresAt }
 }
 
-/** `environmentToken` is the gateway's current one: sessions of an earlier one have ended. */
+/**
+ * `environmentToken` is the current token of the gateway. Sessions of an earlier token have ended.
+ */
 export const readSession = atHome(sessionIn)
 
 async function closeSessionIn(
@@ -222,14 +224,14 @@ function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** A new token in the environment has another hash, which ends the sessions of the old one. */
+/** A new token in the environment has another hash, which ends the sessions of the old token. */
 function environmentHash(secret: string, environmentToken: string): Buffer {
   return createHash('sha256').update(`${secret}\0${environmentToken}`).digest()
 }
 
 function tokenOf({ role, ...row }: TokenRow): Token {
   const known = roles.find((one) => one === role)
-  // Fails closed: a role of a newer version has no rights here.
+  // Fails closed: a role of a newer version has no rights.
   if (!known) throw new HookonceError('FORBIDDEN', `the token "${row.name}" has the unknown role "${role}"`)
   return { ...row, role: known }
 }

@@ -85,7 +85,7 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
   return { settlement, fact }
 }
 
-test('a handler that returns is processed, under the fence of its run', async () => {
+test('an event whose handler returns is processed, under the fence of its run', async () => {
   const { settlement, fact } = await ending(runOf(() => 'anything'))
   expect(settlement).toMatchObject({ state: 'processed', fence: 7, returnAttempt: false })
   expect(fact).toMatchObject({ outcome: 'processed', eventKey: 'evt_1', attempt: 1 })
@@ -101,7 +101,7 @@ test('a handler that throws before it returns a promise is retried like any othe
 })
 
 test.each([undefined, null, 'text', Object.create(null), Symbol('odd')])(
-  'whatever a handler throws, the attempt is settled',
+  'the attempt is settled for any thrown value',
   async (thrown) => {
     const { settlement } = await ending(runOf(() => Promise.reject(thrown)))
     expect(settlement.state).toBe('retrying')
@@ -109,7 +109,7 @@ test.each([undefined, null, 'text', Object.create(null), Symbol('odd')])(
   },
 )
 
-test('an outcome that the ledger refused is told as lost', async () => {
+test('an outcome that the ledger refused is reported as lost', async () => {
   const { fact } = await ending(
     runOf(() => undefined),
     false,
@@ -117,7 +117,7 @@ test('an outcome that the ledger refused is told as lost', async () => {
   expect(fact.outcome).toBe('lost')
 })
 
-test('a handler that overruns its time is aborted, told why, and retried', async () => {
+test('a handler that exceeds its timeout is aborted with the reason, and retried', async () => {
   let reason: unknown
   const handler: Handler = (_event, ctx) =>
     new Promise(() => {
@@ -151,7 +151,7 @@ test('a run whose lease was lost before it began does not reach the handler', as
   expect(settlement.state).toBe('retrying')
 })
 
-test('an event that cannot be read any more fails without a run of the handler', async () => {
+test('an event that can no longer be read fails without a run of the handler', async () => {
   const handler = vi.fn()
   const { settlement } = await ending(
     runOf(handler, {
@@ -164,7 +164,7 @@ test('an event that cannot be read any more fails without a run of the handler',
   expect(settlement.state).toBe('failed')
 })
 
-test('the key for a downstream call is the same at each attempt, and another for each name', async () => {
+test('the key for a downstream call is the same at each attempt, and different for each name', async () => {
   const keys: string[] = []
   const handler: Handler = (_event, ctx) => {
     keys.push(ctx.idempotencyKey('mail'), ctx.idempotencyKey('charge'))

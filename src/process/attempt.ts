@@ -48,8 +48,9 @@ function resolveEvent({ event, interruption }: Run): Event {
 }
 
 /**
- * Resolves when the handler has returned, rejects when the run is interrupted. A handler that
- * ignores its signal continues, but nothing waits for it, and its fence keeps it harmless.
+ * Resolves when the handler has returned. Rejects when the run is interrupted. A handler that
+ * ignores its signal continues, but no code waits for it, and the stale fence makes its writes
+ * void.
  */
 function callHandler(run: Run, event: Event): Promise<unknown> {
   return run.interruption.during(Promise.resolve(run.subscriber.handler(event, contextOf(run))))
@@ -57,18 +58,18 @@ function callHandler(run: Run, event: Event): Promise<unknown> {
 
 /**
  * Waits for operations that the handler started: if they were cut off, their outcome would be
- * unknown. An interrupted run does not wait; its reason is recorded.
+ * unknown. An interrupted run does not wait, and its reason is recorded.
  */
 async function letOperationsEnd({ interruption, progress }: Run): Promise<void> {
   progress.hasHandlerEnded = true
   await interruption.during(progress.operations.idle()).catch(() => undefined)
 }
 
-/** From here on, nothing that the handler does counts. */
+/** From here on, actions of the handler have no effect on the job. */
 function close({ subscriber, progress }: Run, observer: Observer): void {
   progress.isClosed = true
   progress.operations.close((operation, error) => {
-    // By then the job is settled, so a late failure can only be reported.
+    // The job is already settled, so a late failure can only be reported.
     const doing = `${operation} of subscriber "${subscriber.name}", whose handler had ended`
     observer.trouble({ doing, error })
   })

@@ -12,7 +12,7 @@ const OPTIONS = {
   probes: 1,
 }
 
-/** At which of these runs the circuit wants to open; `F` failed, `.` succeeded. */
+/** The runs at which the circuit should open. `F` failed, `.` succeeded. */
 function opensAt(runs: string, options: Partial<typeof OPTIONS> = {}, everyMs = 1): number | undefined {
   const circuit = new Circuit({ ...OPTIONS, ...options })
   const at = [...runs].findIndex((run, n) => circuit.sample(`job ${n}`, run === 'F', n * everyMs))
@@ -35,7 +35,7 @@ describe('when a circuit opens', () => {
     expect(opensAt('FFFFFF', {}, 250)).toBe(4)
   })
 
-  test('at most a hundred runs count, so that a busy destination is noticed soon', () => {
+  test('at most a hundred runs count, so the failures of a busy destination are noticed soon', () => {
     expect(opensAt('.'.repeat(900) + 'F'.repeat(100))).toBe(950)
   })
 
@@ -56,7 +56,7 @@ describe('when a circuit opens', () => {
     expect(circuit.sample('8', true, 8)).toBe(true)
   })
 
-  test('what it knows already changes nothing', () => {
+  test('a known state changes nothing', () => {
     const circuit = new Circuit(OPTIONS)
     circuit.learn({ state: 'closed', generation: 3, failedProbes: 0 })
     for (let n = 0; n < 3; n += 1) circuit.sample(`${n}`, true, n)

@@ -2,8 +2,8 @@ import type { CircuitOptions } from '../input/limiter-options.ts'
 import type { CircuitChange, CircuitState } from '../ledger/jobs/circuits.ts'
 
 /**
- * How many of the latest jobs count. With more, a busy destination would fail thousands of times
- * before its failures outweigh the successes before them.
+ * The number of latest jobs that count. With more, a busy destination would fail thousands of times
+ * before the failures outweigh the earlier successes.
  */
 const MOST_SAMPLES = 100
 
@@ -14,16 +14,16 @@ interface Sample {
 }
 
 /**
- * A circuit as this process knows it: the state that it last read or wrote in the ledger, and the
- * latest runs of its own. Decides when to open; circuits.ts opens it. Only the latest run of each
- * job counts: the retries of a few jobs that cannot succeed must not hold the others.
+ * A circuit as this process knows it: the state that it last read or wrote in the ledger, and its
+ * own latest runs. This class decides when to open; circuits.ts opens. Only the latest run of each
+ * job counts: the retries of a few jobs that cannot succeed must not hold the other jobs.
  */
 export class Circuit {
   readonly options: CircuitOptions
   #state: CircuitState = 'closed'
   #generation = 0
   #failedProbes = 0
-  /** By job, the latest last. */
+  /** The latest run of each job, ordered by time, the latest last. */
   #samples = new Map<string, Sample>()
 
   constructor(options: CircuitOptions) {
@@ -39,7 +39,7 @@ export class Circuit {
     return this.#generation
   }
 
-  /** The ledger holds this state. Runs before a change do not count after it. */
+  /** Takes over the state in the ledger. Runs before a change do not count after it. */
   learn({ state, generation, failedProbes }: CircuitChange): void {
     this.#failedProbes = failedProbes
     if (generation === this.#generation && state === this.#state) return
@@ -49,8 +49,8 @@ export class Circuit {
   }
 
   /**
-   * The minimum delay of a failed probe: then the next probe is another job, if one is due. Zero
-   * while no probe runs.
+   * The minimum delay of a failed probe. With it, the next probe is another job, if one is due.
+   * Zero while no probe runs.
    */
   get probeDelayMs(): number {
     if (this.#state !== 'half-open') return 0

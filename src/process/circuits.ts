@@ -31,11 +31,11 @@ import type { Limiter, Subscriber } from './subscriber.ts'
  * probes of open circuits. ledger/jobs/circuits.ts has the states.
  */
 export interface Circuits {
-  /** Reads the circuits, and starts the probes that are due. Returns how many. */
+  /** Reads the circuits, and starts the due probes. Returns the number of probes. */
   claim(): Promise<number>
   /** Whether a claimed job may start: its circuit is closed, or it is the probe. */
   mayStart(job: ClaimedJob): boolean
-  /** A run has ended. */
+  /** Records the end of a run. */
   ended(run: Run, settled: SettledRun): void
   lookAnew(): void
   /** Resolves when no change is being written to the ledger. */
@@ -52,10 +52,10 @@ export interface CircuitsOptions {
   readonly observer: Observer
   /** Stops retrying: the ledger is down and the process is stopping. */
   readonly signal: AbortSignal
-  /** The worker to lease to; undefined while nothing may be started. */
+  /** The id of the worker to lease to. Undefined while nothing may be started. */
   readonly worker: () => number | undefined
   readonly start: (job: ClaimedJob, worker: number) => Promise<void>
-  /** Held jobs may be claimed, or a probe is due. */
+  /** Called when held jobs may be claimed, or a probe is due. */
   readonly onChange: () => void
 }
 
@@ -66,9 +66,9 @@ interface Known {
   isOpening: boolean
 }
 
-/** Added to the timeout of a probe's handler: the time to commit its outcome. */
+/** The time to commit an outcome, added to the timeout of a probe's handler. */
 const SETTLING_MS = 10_000
-/** Reasons are for people to read. */
+/** Cuts a reason to a readable length. */
 const MAX_REASON_CHARS = 300
 
 export function circuits(options: CircuitsOptions): Circuits {
@@ -79,7 +79,7 @@ export function circuits(options: CircuitsOptions): Circuits {
   const probing = new Map<string, Probe>()
   const changing = new Set<Promise<void>>()
   let lookAt = 0
-  /** How many changes this process has made. */
+  /** The number of changes that this process has made. */
   let changes = 0
 
   function lookAnew(): void {
@@ -94,7 +94,7 @@ export function circuits(options: CircuitsOptions): Circuits {
     for (const { id, isProbeDue, ...state } of await readCircuits(pool, ids)) {
       const one = known.get(id)
       if (!one) continue
-      // A change of this process is newer than the state that was read.
+      // This process changed the circuit after the read, so its own state is newer.
       if (changes !== changesBefore) {
         lookAnew()
         break
@@ -131,7 +131,7 @@ export function circuits(options: CircuitsOptions): Circuits {
     return 1
   }
 
-  /** A probe is a run like any other: it needs a token of the rate. */
+  /** A probe is a run like any other, so it needs a token of the rate. */
   async function claimWithToken(
     { limiter: { id, rate } }: Known,
     place: ProbePlace,
@@ -182,7 +182,7 @@ export function circuits(options: CircuitsOptions): Circuits {
       if (change) changed(one, change, reason)
       else lookAnew()
     } catch (error) {
-      // The next failure tries again.
+      // The next failure tries again to open the circuit.
       observer.trouble({ doing: 'opening a circuit', error })
     } finally {
       one.isOpening = false
@@ -198,7 +198,9 @@ export function circuits(options: CircuitsOptions): Circuits {
     return endProbe(one, () => releaseProbe(pool, of))
   }
 
-  /** If the probe is no longer valid, the change is refused, and the next look reads the state. */
+  /**
+   * If the probe is no longer valid, the change is refused, and the next read updates the state.
+   */
   async function endProbe(
     one: Known,
     end: () => Promise<CircuitChange | undefined>,
@@ -220,8 +222,8 @@ export function circuits(options: CircuitsOptions): Circuits {
     mayStart(job) {
       const limiter = options.subscribers.get(job.subscriber)?.limiter
       if (limiter?.circuit?.isClosed !== false || probing.has(keyOf(job)) || isSuspect(job)) return true
-      // Either the circuit opened after this claim, or it has closed and this process does not know
-      // it yet.
+      // Either the circuit opened after this claim, or it has closed and this process has not read
+      // that yet.
       lookAnew()
       return false
     },
@@ -259,13 +261,13 @@ function keyOf({ receiptId, subscriber }: { receiptId: string; subscriber: numbe
   return `${receiptId}/${subscriber}`
 }
 
-/** Suspects do not wait for a circuit: they are few, and are claimed separately. */
+/** Suspects ignore circuits: they are few, and are claimed separately. */
 function isSuspect({ crashes }: ClaimedJob): boolean {
   return crashes >= TOGETHER_FROM
 }
 
 function reasonOf(error: unknown): string {
-  // For logs: omits the response of a destination.
+  // The reason for logs. Omits the response of a destination.
   const text = loggedTextOfThrown(error).replace(/^HookonceError: /, '')
   return text.slice(0, MAX_REASON_CHARS)
 }

@@ -14,22 +14,22 @@ export interface ClaimerOptions extends SuspectClaimerOptions {
 
 /** Claims due jobs. */
 export interface JobClaimer extends Claimer {
-  /** Another process announced due jobs in these shards, so they need not be searched. */
+  /** Another process announced due jobs in these shards, so they need no search. */
   expect(places: readonly DueShard[]): void
 }
 
-/** One claim leases at most this many jobs: a process that dies should hold few. */
+/** The limit on jobs per claim: a process that dies should hold few. */
 const MAX_CLAIM = 100
 /**
- * A claim for one slot costs nearly as much as one for fifty. So while most slots are taken, a
- * claim waits this long for more to become free.
+ * A claim for one slot costs nearly as much as a claim for fifty. So while most slots are taken, a
+ * claim waits this long for more free slots.
  */
 const GATHER_MS = 5
 
 export function startClaimer(options: ClaimerOptions): JobClaimer {
   const { pool, vault, slots, rates } = options
-  // While PostgreSQL executes one claim, this process starts the jobs of the other. With few slots,
-  // two claims would compete for them.
+  // While PostgreSQL executes one claim, this process starts the jobs of the other claim. With few
+  // slots, two claims would compete for them.
   const atOnce = slots.total < 2 * MAX_CLAIM ? 1 : 2
   const suspects = suspectClaimer(options)
   let backlog = true
@@ -45,7 +45,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     for (;;) {
       const before = due.size
       count += await claimRound().finally(rates.giveBack)
-      // Slots that were left to a subscriber may not have been needed.
+      // Slots that were left to another subscriber may not have been needed.
       if (due.size === before || due.size === 0 || slots.free === 0) return count
     }
   }
@@ -70,7 +70,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
         }
         if (wanted.size === 0) continue
         const claim = claimIn({ shard, worker, slots: wanted })
-        // Prevents an unhandled rejection, because it may fail before it is awaited below.
+        // Prevents an unhandled rejection: the promise may reject before it is awaited below.
         claim.catch(() => undefined)
         underWay.push(claim)
         if (underWay.length === atOnce) await awaitOldest()
@@ -82,7 +82,7 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     return count
   }
 
-  /** Takes slots, and tokens for those whose subscriber has a rate. */
+  /** Takes slots, and tokens for the slots whose subscriber has a rate. */
   async function roomFor(subscribers: readonly number[]): Promise<Shares<number>> {
     const keys = subscribers.filter(rates.hasTokens)
     const withWork = new Set([...due.values()].flatMap((place) => place.subscribers))
@@ -91,7 +91,8 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * Finds the shards with due work: again when everything found is claimed, or at the next poll.
+   * Finds the shards with due work. Searches again when all found work is claimed, or at the next
+   * poll.
    */
   async function findDue(): Promise<void> {
     if (due.size > 0 && performance.now() < dueUntil) return
@@ -103,13 +104,13 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
   }
 
   /**
-   * A shard that is added while a claim or a look is in progress may be lost with it. That is safe:
-   * the bell rang, and another look follows.
+   * A shard that is added during a claim or a search may be lost. That is safe: the bell rang, so
+   * another search follows.
    */
   function expect(places: readonly DueShard[]): void {
     backlog = true
     for (const { shard, subscribers } of places) {
-      // Anyone who can reach the database can announce: the shard may be invalid.
+      // Anyone who can reach the database can announce jobs, so the shard may be invalid.
       if (shard >= options.shards) continue
       const known = due.get(shard)?.subscribers ?? []
       const more = subscribers.filter((id) => options.subscribers.includes(id) && !known.includes(id))
@@ -117,14 +118,14 @@ export function startClaimer(options: ClaimerOptions): JobClaimer {
     }
   }
 
-  /** The slots are already taken. */
+  /** The caller has already taken the slots. */
   async function claimIn(claim: Claim): Promise<number> {
     const jobs = await claimForShares(slots, claim.slots, {
       claim: async () => openPayloads(vault, await claimJobs(pool, claim)),
       keyOf: (job) => job.subscriber,
     })
     rates.claimed(claim.slots, jobs)
-    // Fewer jobs than slots: this shard has no more.
+    // The claim found fewer jobs than slots, so this shard has no more due jobs.
     if (jobs.length < sum(claim.slots.values())) due.delete(claim.shard)
     for (const job of jobs) void options.start(job, claim.worker)
     return jobs.length
@@ -150,7 +151,7 @@ function sum(values: Iterable<number>): number {
   return total
 }
 
-// Otherwise all workers would start at shard 0 and compete there.
+// A random start. Otherwise all workers would start at shard 0 and compete there.
 function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))

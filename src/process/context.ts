@@ -33,7 +33,9 @@ const SIGNAL: PropertyDescriptor = {
   },
 }
 
-/** The `ctx` of a handler. Functions, not methods: handlers destructure it. */
+/**
+ * The `ctx` of a handler. Its members are functions, not methods, because handlers destructure it.
+ */
 export function contextOf(run: Run): Context {
   const { job, epoch, attempt, subscriber, interruption, progress } = run
   const { operations, handOver } = progress
@@ -125,14 +127,14 @@ function requireOutside(run: Run, call: string): void {
 }
 
 /**
- * A last transaction completes the job: writes and messages that wait for the completion, and
- * pending operations, would be lost.
+ * A last transaction completes the job. Writes and messages that wait for the completion would be
+ * lost, and so would pending operations.
  */
 function requireNothingLeft({ progress }: Run, pending: string | undefined): void {
   if (pending !== undefined) {
     throw new HookonceError(
       'CONTEXT_CLOSED',
-      `a last transaction would leave ${pending} behind; await it first`,
+      `a last transaction would end the job before ${pending} has ended; await it first`,
     )
   }
   if (!hasHandedOver(progress.handOver)) return
@@ -142,7 +144,7 @@ function requireNothingLeft({ progress }: Run, pending: string | undefined): voi
   )
 }
 
-/** An operation, by the name that the handler gave it. */
+/** Starts an operation under the name that the handler gave it. */
 function named(call: string, name: string | undefined): string {
   return name === undefined ? `${call}()` : `${call}("${name}")`
 }

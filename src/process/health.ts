@@ -5,8 +5,8 @@ import type { Run } from './run.ts'
 import type { SettledRun } from './settle/settle-run.ts'
 
 /**
- * What the end of a run shows about the service that its handler calls. `unclear`: the run ended
- * for other reasons.
+ * The health of the service that a handler calls, judged by the end of a run. `unclear`: the run
+ * ended for other reasons.
  */
 export type Health = 'up' | 'down' | 'unclear'
 

@@ -9,17 +9,19 @@ export type Outcome = Success | Failure
 export interface Success {
   readonly isSuccess: true
   readonly event: Event | undefined
-  /** To be committed with the completion of the job. */
+  /** The hand-over to be committed with the completion of the job. */
   readonly handedOver: HandedOver
   /** The handler's own commit has completed the job. */
   readonly isSettled: boolean
-  /** Why the event changed nothing: newer versions of its entities were applied before. */
+  /**
+   * The reason why the event changed nothing: newer versions of its entities were applied before.
+   */
   readonly staleReason: string | null
 }
 
 export interface Failure {
   readonly isSuccess: false
-  /** Undefined if it could not be decoded. */
+  /** Undefined if the event could not be decoded. */
   readonly event: Event | undefined
   readonly error: unknown
   /** The job has already stopped for attention. */
@@ -31,13 +33,13 @@ export interface Failure {
 /** The outcome of a handler that returned, or that threw `thrown.error`. */
 export function outcomeOf(run: Run, event: Event | undefined, thrown?: { error: unknown }): Outcome {
   const { handOver, settled, stopped, entityOutcomes, effects } = run.progress
-  // The handler's own commit stands, whatever the handler did after it.
+  // The handler's own commit is final, whatever the handler did afterwards.
   if (settled === 'processed' || !(stopped || thrown)) {
     const isSettled = settled === 'processed'
     const handedOver = isSettled ? NOTHING_HANDED_OVER : handOver
     return { isSuccess: true, event, handedOver, isSettled, staleReason: staleReason(entityOutcomes) }
   }
-  // A reason to stop also stands, even if the handler caught it.
+  // A reason to stop is final too, even if the handler caught it.
   const error = stopped ?? thrown?.error
   const isSettled = settled === 'attention'
   return { isSuccess: false, event, error, isSettled, hasEffects: effects !== undefined }

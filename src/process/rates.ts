@@ -18,7 +18,7 @@ export interface Rates {
    * with due work: if tokens are scarce, each rival is left one.
    */
   trim(shares: Shares<number>, rivals: readonly number[]): Promise<Shares<number>>
-  /** A claim for `shares` found these jobs: tokens without a job are kept for the next claim. */
+  /** A claim for `shares` found these jobs. Tokens without a job are kept for the next claim. */
   claimed(shares: Shares<number>, jobs: readonly { readonly subscriber: number }[]): void
   /** The round is over. */
   giveBack(): Promise<void>
@@ -28,22 +28,22 @@ export interface RatesOptions {
   readonly pool: Pool
   readonly subscribers: ReadonlyMap<number, Subscriber>
   readonly slots: Slots<number>
-  /** Rings when there are tokens again. */
+  /** Rings when tokens are available again. */
   readonly nudge: Bell
 }
 
 /**
- * A claim for a single token costs as much as one for many: at high rates, tokens accumulate for
- * this long.
+ * A claim for a single token costs as much as a claim for many, so at high rates tokens accumulate
+ * for this long.
  */
 const GATHER_MS = 20
 /** A Node timer holds 31 bits. A slower rate is checked again at that time. */
 const LONGEST_WAIT_MS = 60_000
 
 export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates {
-  /** By limiter: unused tokens of this round. */
+  /** The unused tokens of this round, by limiter. */
   const inHand = new Map<number, number>()
-  /** By limiter: there are no tokens before this time. */
+  /** The time before which there are no tokens, by limiter. */
   const emptyUntil = new Map<number, number>()
 
   const fair = turns((subscriber) => subscribers.get(subscriber)?.tenant ?? '')
@@ -78,7 +78,7 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
   function waitForTokens(limiter: number, nextMs: number): void {
     const ms = Math.min(Math.max(nextMs, GATHER_MS), LONGEST_WAIT_MS)
     emptyUntil.set(limiter, performance.now() + ms)
-    // Later than `emptyUntil`, whatever the timer's resolution.
+    // Later than `emptyUntil`, at any resolution of the timer.
     setTimeout(() => nudge.ring(), Math.ceil(ms) + 1).unref()
   }
 
@@ -92,7 +92,7 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
     return found
   }
 
-  /** Holds the tokens that are left to rivals, for the next claims of this round. */
+  /** Reserves tokens for rivals, for the next claims of this round. */
   function divide(limiter: number, tokens: number, { wanted, rivals }: Division): Shares<number> {
     if (tokens === sum(wanted.values())) return wanted
     const others = rivals.filter((key) => isLeaving && !wanted.has(key) && limiterOf(key) === limiter)
@@ -137,8 +137,8 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
       for (const { subscriber } of jobs) if (limiterOf(subscriber) !== undefined) fair.took(subscriber)
     },
     async giveBack() {
-      // A rival may have had no slot for its token. Then the next round leaves none, so that slots
-      // kept for one subscriber and tokens left to another never block both.
+      // A rival may have had no slot for its token. The next round then leaves no token. Otherwise
+      // slots kept for one subscriber and tokens left to another could block both.
       isLeaving = !hasLeft
       hasLeft = false
       for (const [limiter, count] of inHand) {
@@ -150,7 +150,7 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
 }
 
 interface Division {
-  /** By the subscribers of the claim. */
+  /** Groups the shares by subscriber. */
   readonly wanted: Shares<number>
   readonly rivals: readonly number[]
 }

@@ -13,13 +13,16 @@ export interface LeasedJob {
   readonly attempt: number
   /** The job's age when the run began. */
   readonly ageMs: number
-  /** Raised by a fresh replay, which repeats everything. */
+  /** The epoch. A fresh replay, which repeats everything, raises it. */
   readonly epoch: number
-  /** No earlier run of this job can have recorded anything. */
+  /** Whether no earlier run of this job can have recorded anything. */
   readonly isFirst: boolean
   /** The step whose commit completed an earlier run of this job. */
   readonly lastStep: string | undefined
-  /** For an ordered subscriber: the next job with this key waits for the end of this run. */
+  /**
+   * The order key, for an ordered subscriber. The next job with this key waits for the end of this
+   * run.
+   */
   readonly orderKey: string | undefined
   /** Decodes the event. Throws if the stored bytes are gone or unreadable. */
   readonly event: () => Event
@@ -36,7 +39,7 @@ export interface RunTerms {
 /**
  * One run of a job, under its worker's lease and its own fence. This is the only object of a run:
  * the worker, the handler's context and settlement all use it. effects/run.ts describes its parts
- * and how long each lives.
+ * and their lifetimes.
  */
 export class Run implements LeasedJob, RunTerms, HandlerRun {
   readonly business: Business
@@ -50,7 +53,7 @@ export class Run implements LeasedJob, RunTerms, HandlerRun {
   readonly orderKey: string | undefined
   readonly event: () => Event
   readonly isHeld: () => boolean
-  /** The generation of its subscriber's circuit in which it began. */
+  /** The generation of the circuit in which the run began. */
   readonly circuitGeneration: number | undefined
   readonly interruption = new Interruption()
   readonly progress: Progress
@@ -87,7 +90,8 @@ export function claimedRun(job: ClaimedJob, terms: RunTerms): Run {
       ageMs: job.ageMs,
       epoch: job.epoch,
       // Even with fence 1: a crash of the server may have undone an earlier claim with the same
-      // fence, whose run may have recorded something since; see docs/decisions/0011.
+      // fence, and the run of that claim may have recorded something since; see
+      // docs/decisions/0011.
       isFirst: false,
       lastStep: job.lastStep ?? undefined,
       orderKey: job.lane ?? undefined,

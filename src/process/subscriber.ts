@@ -15,13 +15,15 @@ import type { Circuit } from './circuit.ts'
 
 /** The second argument of a handler. */
 export interface Context {
-  /** From 1. A run that was handed back by a draining process is not counted. */
+  /**
+   * The number of this attempt, from 1. A run that a draining process handed back does not count.
+   */
   readonly attempt: number
   /** Aborted at the handler's timeout, when the lease is lost, or when the process drains. */
   readonly signal: AbortSignal
   /**
-   * A stable key for an API that deduplicates: the same on every attempt and replay of this job,
-   * and different for each name.
+   * A stable key for an API that deduplicates. Every attempt and replay of this job gets the same
+   * key for the same name.
    */
   idempotencyKey(name: string): string
   /**
@@ -36,24 +38,26 @@ export interface Context {
    */
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
-   * The same as the next overload, in a transaction of your own library on the ledger's database:
-   * `on` is an adapter from hookonce/adapters/….
+   * Like the next overload, in a transaction of your own library on the ledger's database: `on` is
+   * an adapter from hookonce/adapters/….
    */
   transaction<Result, Native>(
     work: (tx: AdaptedTransaction, native: Native) => PromiseLike<Result>,
     options: AdapterOptions<Native>,
   ): Promise<Result>
   /**
-   * Business writes in a transaction on the ledger's database, committed together with a record of
-   * the result. A later attempt or a replay returns the recorded result and does not run it again.
+   * Runs business writes in a transaction on the ledger's database, committed together with a
+   * record of the result. A later attempt or a replay returns the recorded result and does not run
+   * `work` again.
    */
   transaction<Result>(
     work: (tx: Transaction) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>
   /**
-   * A named checkpoint. Once its result is recorded, later attempts and replays return it and do
-   * not run `work` again. After a crash before that, `work` runs again with the same key.
+   * A named checkpoint. Once its result is recorded, later attempts and replays return the result
+   * and do not run `work` again. After a crash before the record, `work` runs again with the same
+   * key.
    */
   step<Result>(
     name: string,
@@ -61,14 +65,12 @@ export interface Context {
     options?: StepOptions,
   ): Promise<Result>
   /**
-   * Runs once per business key and tenant, whichever event, subscriber or replay requests it; later
-   * requests return the recorded result. `mode` decides what happens when a call was started and
-   * its reply was never recorded.
+   * Runs once per business key and tenant, whichever event, subscriber or replay requests it. Later
+   * requests return the recorded result. `mode` decides what happens if a call was started and its
+   * reply was never recorded.
    */
   effect<Result>(key: string, work: EffectWork<Result>, options?: EffectOptions<Result>): Promise<Result>
-  /**
-   * An HTTP call as an effect: with an Idempotency-Key and a timeout, and its reply is recorded.
-   */
+  /** An HTTP call as an effect, with an Idempotency-Key and a timeout. Its reply is recorded. */
   fetch(url: string | URL, init: FetchOnceInit): Promise<Response>
   /**
    * Business writes that happen only if this version of the entity is newer than the applied one,
@@ -79,7 +81,7 @@ export interface Context {
     version: VersionInput | undefined,
     work: (tx: Transaction, current: Current | undefined) => Promise<Result>,
     options?: LatestOptions<Current> & {
-      /** Names the record; needed if a handler calls ctx.latest for one entity twice. */
+      /** The name of the record. Required if a handler calls ctx.latest twice for one entity. */
       readonly name?: string
     },
   ): Promise<Latest<Result>>
@@ -89,23 +91,26 @@ export interface Context {
 
 export type Handler<E extends Event = Event> = (event: E, ctx: Context) => unknown
 
-/** Limits the runs of one subscriber, or of several that name the same limiter. */
+/** Limits the runs of one subscriber, or of several with the same limiter. */
 export interface Limiter {
-  /** Its number in the ledger. */
+  /** The id of the limiter in the ledger. */
   readonly id: number
   readonly name: string
   readonly circuit: Circuit | undefined
   readonly rate: RateOptions | undefined
 }
 
-/** Subscribers that share their slots: those with the same limiter. */
+/**
+ * The name under which subscribers share their slots: the same for subscribers with the same
+ * limiter.
+ */
 export interface SlotGroup {
   readonly concurrency: number
 }
 
 /** A handler for events of one source, as the worker runs it. */
 export interface Subscriber {
-  /** Its number in the ledger. */
+  /** The id of the subscriber in the ledger. */
   readonly id: number
   readonly tenant: string
   /** The key of its source: `name`, or `tenant/name`. */
@@ -114,10 +119,10 @@ export interface Subscriber {
   readonly name: string
   readonly handler: Handler
   readonly slotGroup: SlotGroup
-  /** Undefined: it has neither a circuit nor a rate. */
+  /** Undefined: the subscriber has neither a circuit nor a rate. */
   readonly limiter: Limiter | undefined
   readonly timeoutMs: number
   readonly retry: RetryPolicy
-  /** The order key of an event, as an id; undefined if the subscriber is not ordered. */
+  /** Returns the order key of an event, as an id. Undefined if the subscriber is not ordered. */
   readonly orderKeyOf?: ((event: Event) => string) | undefined
 }

@@ -7,7 +7,7 @@ import { isolation } from '../work/isolation.ts'
 import { slotsOf } from '../work/slots.ts'
 import { suspectClaimer } from './suspects.ts'
 
-test('a worker that loses its lease while it looks for suspects keeps no slots for them', async () => {
+test('a worker that loses its lease while it claims suspects keeps no slots for them', async () => {
   const slots = slotsOf({ total: 4, groupOf: (id: number) => id, limitOf: () => 4 })
   const due = [{ shard: 0, subscriber: 1, isAlone: false }]
   const pool = { query: async () => ({ rows: due, rowCount: due.length }) } as unknown as Pool

@@ -16,7 +16,7 @@ import { claimForShares, type Slots } from '../work/slots.ts'
 import { openPayloads } from './open-payloads.ts'
 
 export interface SuspectClaimer {
-  /** Returns how many were claimed. A suspect that runs alone has ended by then. */
+  /** Returns the number of claimed jobs. A suspect that runs alone has ended by then. */
   claim(): Promise<number>
   lookAnew(): void
 }

@@ -3,7 +3,7 @@ import { turns } from './turns.ts'
 
 const tenantOf = (subscriber: number): string => (subscriber < 10 ? 'loud' : 'quiet')
 
-test('tenants take turns, whatever their numbers of subscribers', () => {
+test('tenants take turns, with any number of subscribers', () => {
   const { divide } = turns(tenantOf)
   const wanted = new Map([
     [1, 50],
@@ -14,7 +14,7 @@ test('tenants take turns, whatever their numbers of subscribers', () => {
   expect(Object.fromEntries(divide(12, wanted))).toEqual({ 1: 2, 2: 2, 3: 2, 11: 6 })
 })
 
-test('the one whose last run is the longest ago comes first', () => {
+test('the subscriber whose last run was longest ago comes first', () => {
   const { divide, took } = turns(tenantOf)
   const wanted = new Map([
     [1, 5],
@@ -26,7 +26,7 @@ test('the one whose last run is the longest ago comes first', () => {
   expect(Object.fromEntries(divide(1, wanted))).toEqual({ 1: 1 })
 })
 
-test('nobody gets more than it wants, and what is left goes to the others', () => {
+test('no subscriber gets more than it wants, and the rest goes to the others', () => {
   const { divide } = turns(tenantOf)
   const wanted = new Map([
     [1, 9],

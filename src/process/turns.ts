@@ -1,10 +1,10 @@
 import type { Shares } from '../work/slots.ts'
 
 /*
- * Distributes tokens when there are fewer than wanted. Tenants take turns, and so do the
- * subscribers of a tenant: the one whose last run was longest ago comes first. The number of taken
- * slots cannot decide this: quick runs leave no slot taken, and a tenant with a backlog would get
- * every token.
+ * Distributes tokens when there are too few. Tenants take turns, and so do the subscribers of a
+ * tenant: the subscriber whose last run was longest ago comes first. The number of taken slots
+ * cannot decide this: quick runs leave no slot taken, and a tenant with a backlog would get every
+ * token.
  */
 export interface Turns {
   /** A run of this subscriber began. */
@@ -15,7 +15,7 @@ export interface Turns {
 
 export function turns(tenantOf: (subscriber: number) => string): Turns {
   let now = 0
-  /** When each had its last turn. At most one entry per subscriber. */
+  /** The last turn of each subscriber and tenant. At most one entry per subscriber. */
   const ofTenant = new Map<string, number>()
   const ofSubscriber = new Map<number, number>()
 

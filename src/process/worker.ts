@@ -36,14 +36,14 @@ export interface WorkerOptions {
   readonly outbox: Outbox
   readonly shards: number
   readonly subscribers: readonly Subscriber[]
-  /** Jobs in flight in this process. */
+  /** The number of jobs in flight in this process. */
   readonly concurrency: number
   readonly leaseMs: number
   /** How often an idle worker looks for work. Work accepted by this process wakes it at once. */
   readonly pollMs: number
-  /** Calls back when another process announces work. */
+  /** Registers a function that is called when another process announces work. */
   readonly listen: ((onWork: OnWork) => WorkListener) | undefined
-  /** Of the whole process. */
+  /** The heartbeat of the whole process. */
   readonly isolation: Isolation
   /** The slots of the process, if the workers of other ledgers share them. */
   readonly room?: Room | undefined
@@ -60,12 +60,12 @@ export interface WorkerOptions {
  * and the jobs that ran beside it do not fail with it.
  */
 export interface Worker {
-  /** The id to lease new jobs to; undefined while nothing may be started. */
+  /** The id of the worker to lease new jobs to. Undefined while nothing may be started. */
   readonly id: number | undefined
-  /** How long its heartbeats have been answered without a break. */
+  /** How long its heartbeats have been answered without interruption. */
   readonly contactMs: number
   /**
-   * Takes a slot for a job that is about to be accepted. False: there is no room, so the job waits
+   * Takes a slot for a job that is about to be accepted. False: no slot is free, so the job waits
    * in the ledger.
    */
   reserve(subscriber: number): boolean
@@ -79,7 +79,7 @@ export interface Worker {
   stop(drainMs: number): Promise<void>
 }
 
-/** At most this many ended runs may wait for their commit while others run in their slots. */
+/** The limit on ended runs that wait for their commit while other runs use their slots. */
 const MAX_WAITING = 256
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -157,7 +157,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   // --- running
 
-  /** Resolves when the job has been settled, or handed back. */
+  /** Resolves when the job was settled or handed back. */
   function startClaimed(job: ClaimedJob, worker: number): Promise<void> {
     if (!runs.mayStart(worker, job.crashes)) return leaveUnstarted(job, job.attempt)
     const subscriber = subscribers.get(job.subscriber)
@@ -206,8 +206,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       hasSlot = false
     }
     function settle(ending: Ending): Promise<CommitOutcome> {
-      // A slot is for a running handler, and this one has ended. But its writes must be committed
-      // before the next handler may begin.
+      // A slot is for a running handler, and this handler has ended. But its writes must be
+      // committed before the next handler may begin.
       if (!hasHandedOver(ending.handedOver) && settling.waiting < MAX_WAITING) leaveSlot()
       return settling.add(ending)
     }
@@ -216,7 +216,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const ended = observer.inSpan ? attemptInSpan(run, deps, observer.inSpan) : attempt(run, deps)
     return ended.finally(() => {
       runs.remove(key)
-      // Whatever the outcome: while the job is unfinished, no other job with its key becomes due.
+      // Independent of the outcome: while the job is unfinished, no other job with its key becomes
+      // due.
       if (run.orderKey !== undefined) void next.add(run.orderKey)
       leaveSlot()
     })

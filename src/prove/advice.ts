@@ -19,14 +19,14 @@ function bySchedule(name: string, fault: Fault): string | undefined {
   if (fault === 'forged-accepted' && name === 'rewritten')
     return 'the signature is checked over a parsed body: check it over the raw bytes'
   if (fault === 'forged-accepted' && name === 'outdated')
-    return 'the date in the signature is not checked: refuse one that is older than the provider allows'
+    return 'the date in the signature is not checked: refuse a delivery that is older than the provider allows'
   return undefined
 }
 
 const BY_FAULT: Readonly<Record<Fault, string | undefined>> = {
   doubled:
     'two copies pass the check before either is recorded: insert the event id under a unique constraint, in the same transaction as the effect',
-  lost: 'the event counts as done before its work is: record its id in the same transaction as its effect, and accept it after the commit',
+  lost: 'the event is marked as done before its work is finished: record its id in the same transaction as its effect, and accept it after the commit',
   different: undefined,
   stale: "compare the event's date or version with the row's before you overwrite it",
   'forged-accepted':

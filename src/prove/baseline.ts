@@ -6,7 +6,7 @@ import { IN_ORDER } from './schedules/catalogue.ts'
 import { deliver, type Schedule, type Step } from './schedules/steps.ts'
 import { watch } from './watch/watch.ts'
 
-/* The effects of one undisturbed delivery. Everything else is compared with them. */
+/* The effects of one undisturbed delivery. All other plays are compared with them. */
 
 export interface Baseline extends Expected {
   /** The boundaries that a delivery passes. */
@@ -17,7 +17,7 @@ export async function takeBaseline(stage: Stage): Promise<Baseline> {
   const idle = await refuseNoise(stage)
   const { quietMs } = stage.patience
   const warmUp = await once(stage, [deliver()], { events: 1 })
-  // Late effects need longer quiet times. The first delivery may have met a cold start.
+  // Late effects need longer quiet times. The first delivery may include a cold start.
   stage.patience.quietMs = quietFor(quietMs, warmUp)
   const one = await once(stage, [deliver()], { events: 1 })
   const two = await once(stage, [deliver()], { events: 1 })
@@ -40,7 +40,7 @@ function quietFor(leastMs: number, { lagMs }: Play): number {
   return Math.min(10_000, Math.max(leastMs, lagMs * 3))
 }
 
-/** The effect of an older and a newer event in the order in which they happened. */
+/** The effect of an older and a newer event, in the order in which they happened. */
 export async function takeOrderBaseline(stage: Stage, schedule: Schedule): Promise<Expected> {
   return agreement(await once(stage, IN_ORDER, schedule), await once(stage, IN_ORDER, schedule))
 }
@@ -73,18 +73,18 @@ function agreement(one: Play, two: Play): Expected {
 
 const IDLE_MS = 2_000
 
-/** `after call POST /emails` also means its second occurrence. */
+/** `after call POST /emails` also matches its second occurrence. */
 function unnumbered(boundary: string): string {
   return boundary.replace(/ \(\d+\)$/, '')
 }
 
 /**
- * Changes of another writer would look like effects, so they are refused. Returns the boundaries
- * that an idle receiver passes.
+ * Refuses to start if another writer changes rows, because these changes would look like effects.
+ * Returns the boundaries that an idle receiver passes.
  */
 async function refuseNoise({ watchers, patience }: Stage): Promise<Set<string>> {
   watchers.boundaries.begin()
-  // Long enough to notice heartbeats and tasks that run each second.
+  // Long enough to notice heartbeats and tasks that run every second.
   const quietMs = Math.max(IDLE_MS, patience.quietMs)
   const idle = await watch(watchers, { quietMs, patienceMs: quietMs }, [])
   const changes = await idle.settled()
@@ -92,6 +92,6 @@ async function refuseNoise({ watchers, patience }: Stage): Promise<Set<string>> 
   const places = [...new Set(changes.map(({ where }) => where))].join(', ')
   throw new HookonceError(
     'CONFIG_INVALID',
-    `${places} changes although nothing was delivered; stop what else uses it, or pass --ignore for tables of heartbeats and the like`,
+    `${places} changes although nothing was delivered; stop other programs that use it, or pass --ignore for tables of heartbeats and similar data`,
   )
 }

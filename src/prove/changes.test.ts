@@ -8,14 +8,14 @@ const row = (fields: Record<string, string>, kind: Change['kind'] = 'inserted'):
 })
 const call = (key?: string): Change => ({ where: 'POST /emails', kind: 'called', fields: { to: 'a' }, key })
 
-test('fields that differ between two baselines are masked, others are compared', () => {
+test('fields that differ between two baselines are masked, other fields are compared', () => {
   const mask = maskOf([row({ id: '1', amount: '5' })], [row({ id: '2', amount: '5' })])
   expect([...mask]).toEqual(['public.payment|inserted|id'])
   expect(differences([row({ id: '2', amount: '5' })], [row({ id: '3', amount: '5' })], mask)).toEqual([])
   expect(differences([row({ id: '2', amount: '5' })], [row({ id: '3', amount: '6' })], mask)).toHaveLength(1)
 })
 
-test('a row too many is doubled, one too few is lost', () => {
+test('an extra row is doubled, a missing row is lost', () => {
   const none = new Set<string>()
   const [more] = differences([row({ a: '1' })], [row({ a: '1' }), row({ a: '1' })], none)
   const [less] = differences([row({ a: '1' })], [], none)

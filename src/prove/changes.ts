@@ -56,7 +56,7 @@ function valuesByField(changes: readonly Change[]): Map<string, string[]> {
   return values
 }
 
-/** One difference to what was expected, at one place. */
+/** One difference from the expected effects, at one place. */
 export interface Difference {
   readonly kind: 'doubled' | 'lost' | 'different'
   readonly where: string
@@ -115,7 +115,7 @@ function kindOf(wanted: readonly string[], found: readonly string[]): Difference
   return growth(wanted, found) > 0 ? 'doubled' : growth(wanted, found) < 0 ? 'lost' : 'different'
 }
 
-/** Whether sums in the same rows grew: `balance=+20` where `+10` was expected. */
+/** How much the sums in the same rows grew: 10 for `balance=+20` instead of the expected `+10`. */
 function growth(wanted: readonly string[], found: readonly string[]): number {
   const total = (lines: readonly string[]): number =>
     lines

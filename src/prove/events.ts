@@ -7,7 +7,7 @@ import { parseJsonText, textOf } from '../sources/schemes/payload.ts'
 import type { Sample, SignedDelivery, SigningSource } from '../sources/sign.ts'
 import type { Alias } from './changes.ts'
 
-/* Makes events that no other schedule and no other run has sent. */
+/* Makes events that no schedule and no run has sent before. */
 
 /** A body that the user recorded, and its ids. */
 export interface RecordedEvent {
@@ -23,7 +23,7 @@ export interface EventMaker {
   readonly url: string
   /** Undefined: the default type of the provider. */
   readonly type: string | undefined
-  /** The recorded bodies: of an event, and optionally of a newer one of the same object. */
+  /** The recorded bodies: of an event, and optionally of a newer event of the same object. */
   readonly recorded: readonly RecordedEvent[]
 }
 
@@ -35,7 +35,7 @@ export interface ProvedEvent extends SampleEvent {
   readonly raise: number
 }
 
-/** Whole hours apart, because some providers date their events by the second. */
+/** Whole hours apart, because some providers date their events to the second. */
 const HOUR_MS = 3_600_000
 
 export function freshEvent({ source, type, recorded }: EventMaker): ProvedEvent {
@@ -88,7 +88,7 @@ export function sampleBody({ source }: EventMaker, event: ProvedEvent): Pick<Sam
 
 function recordedPayload({ text, key, objectId }: RecordedEvent, event: ProvedEvent): object {
   let own = text
-  // Replaced everywhere: a body may repeat the id of its object.
+  // Replaces every occurrence: a body may repeat the id of its object.
   if (objectId !== undefined && objectId.length >= 6) own = own.replaceAll(objectId, event.objectId)
   if (key !== undefined && key.length >= 6) own = own.replaceAll(key, event.key)
   const payload = parseJsonText(own)
@@ -100,7 +100,7 @@ function recordedPayload({ text, key, objectId }: RecordedEvent, event: ProvedEv
 /** Dates in seconds or milliseconds since 1970 begin here. Smaller numbers may be amounts. */
 const FIRST_DATE = 1_000_000_000
 
-/** A copy in which amounts are higher. Ids, dates, 0 and 1 stay. */
+/** A copy with higher amounts. Ids, dates, 0 and 1 stay the same. */
 function raised(payload: object, by: number): object {
   const copy: unknown = JSON.parse(JSON.stringify(payload), (name, value: unknown) => {
     const isAmount =
@@ -110,7 +110,7 @@ function raised(payload: object, by: number): object {
   return typeof copy === 'object' && copy !== null ? copy : payload
 }
 
-/** The event, signed as by its provider. `atMs` is the date of the signature. */
+/** The event with the signature of its provider. `atMs` is the date of the signature. */
 export function signedDelivery(maker: EventMaker, event: ProvedEvent, atMs = Date.now()): SignedDelivery {
   return maker.source.deliver({ ...sampleBody(maker, event), url: maker.url, timestampMs: atMs })
 }
@@ -127,7 +127,8 @@ export function aliasesOf(events: readonly ProvedEvent[]): Alias[] {
     [objectId, '<object>'],
     ...datesOf(occurredAtMs).map((text): Alias => [text, one ? '<date>' : `<date of ${name}>`]),
   ])
-  // The key of the newer event begins with that of the older, so the longest is replaced first.
+  // The key of the newer event begins with the key of the older one, so the longest text is
+  // replaced first.
   return aliases.sort(([a], [b]) => b.length - a.length)
 }
 

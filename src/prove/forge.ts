@@ -10,14 +10,14 @@ import {
 } from './events.ts'
 
 /*
- * Deliveries that a receiver must refuse, and one that it must accept. Each is checked with
- * hookonce's own verifier before it is sent. If the verifier decides otherwise, the provider's
+ * Deliveries that a receiver must refuse, and one that it must accept. hookonce's own verifier
+ * checks each of them before it is sent. If the verifier decides otherwise, the provider's
  * signature does not cover the changed part, and the schedule is skipped.
  */
 
 export type Forgery = (maker: EventMaker, event: ProvedEvent) => SignedDelivery | undefined
 
-/** A signature is present, but was made without the secret. */
+/** The signature is present, but was made without the secret. */
 export const forged: Forgery = (maker, event) => {
   const genuine = signedDelivery(maker, event)
   const headers = Object.entries(genuine.headers).map(([name, value]) => ({
@@ -49,7 +49,10 @@ export const tampered: Forgery = (maker, event) => {
   return refusedOne(maker, [{ ...genuine, body: Buffer.from(changed) }])
 }
 
-/** The same JSON in other bytes than the signed ones, as after a parser that reserialises it. */
+/**
+ * The same JSON in other bytes than the signed bytes, as written by a parser that serialises it
+ * again.
+ */
 export const rewritten: Forgery = (maker, event) => {
   const genuine = signedDelivery(maker, event)
   const payload = parseJsonText(bodyText(genuine))
@@ -57,7 +60,7 @@ export const rewritten: Forgery = (maker, event) => {
   return refusedOne(maker, [{ ...genuine, body: Buffer.from(JSON.stringify(payload, null, 2)) }])
 }
 
-/** A copy from an attacker or a very late retry: signed correctly, long ago. */
+/** A correctly signed delivery with an old date: a copy from an attacker, or a very late retry. */
 export const outdated: Forgery = (maker, event) => {
   const { timestamp } = maker.source.description
   const tolerance = timestamp?.toleranceSeconds ?? 300
@@ -65,8 +68,8 @@ export const outdated: Forgery = (maker, event) => {
 }
 
 /**
- * Genuine, in bytes that no common serialiser writes. A receiver that verifies the parsed body
- * refuses it.
+ * A genuine delivery in bytes that no common serialiser writes. A receiver that verifies the parsed
+ * body refuses it.
  */
 export const unusualBytes: Forgery = (maker, event) => {
   const { body, headers } = sampleBody(maker, event)
@@ -74,7 +77,7 @@ export const unusualBytes: Forgery = (maker, event) => {
   if (payload === undefined) return undefined
   const text = JSON.stringify(payload, null, 2).replaceAll('/', '\\/')
   const signed = maker.source.deliver({ ...(headers ? { headers } : {}), body: text, url: maker.url })
-  // A signature inside the body is recomputed.
+  // Computes a signature inside the body again.
   if (bodyText(signed) !== text) return undefined
   return maker.source.verify(asDelivery(signed)).ok ? signed : undefined
 }

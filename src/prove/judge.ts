@@ -6,7 +6,7 @@ import type { Play } from './play.ts'
 export const FAULTS = {
   doubled: 'the event took effect more than once',
   lost: 'the event took no effect, or only a part of it',
-  different: 'the event took another effect than at first',
+  different: 'the event took another effect than in the baseline',
   stale: 'an older event overwrote a newer one',
   'forged-accepted': 'a delivery that is not genuine was accepted',
   'genuine-refused': 'a genuine delivery was never accepted',
@@ -36,7 +36,7 @@ export function judge({ changes, mask }: Expected, played: Play): Finding[] {
   return differences(changes, played.changes, mask).map(findingOf)
 }
 
-/** Compares again, including changes after the end. Omits late updates of rows. */
+/** Compares again, with the changes that came after the end. Omits late updates of rows. */
 export function judgeLate({ changes, mask }: Expected, { changes: seen, late }: PastPlay): Finding[] {
   const repeated = late.filter(({ kind }) => kind === 'called' || kind === 'inserted')
   if (repeated.length === 0) return []
@@ -67,7 +67,7 @@ function findingOf({ kind, where, expected, seen }: Difference): Finding {
 
 /**
  * Compares the reverse order of two events with their order. A receiver may skip the older event,
- * so changes may be missing. A row that the right order does not lead to is the fault.
+ * so changes may be missing. The fault is a row that does not result from the right order.
  */
 export function judgeOrder(inOrder: Expected, played: Play): Finding[] {
   const direct = judgeAnswers(played)
@@ -81,7 +81,7 @@ export function judgeOrder(inOrder: Expected, played: Play): Finding[] {
   })
 }
 
-/** A log of events may record that one of them was skipped. */
+/** A log of events may record a skipped event. */
 function holdsOneRowPerEvent({ changes, mask }: Expected, where: string): boolean {
   const lines = changes.filter((change) => change.where === where).map((change) => lineOf(change, mask))
   return (
@@ -90,7 +90,7 @@ function holdsOneRowPerEvent({ changes, mask }: Expected, where: string): boolea
   )
 }
 
-/** Whether a missing effect may still come. A surplus effect decides at once. */
+/** Whether a missing effect may still happen. An extra effect is a fault at once. */
 export function mayStillCome({ changes, mask }: Expected): (seen: readonly Change[]) => boolean {
   return (seen) => {
     const found = differences(changes, seen, mask)

@@ -3,14 +3,14 @@ import { aliasesOf, type ProvedEvent } from './events.ts'
 
 /*
  * Effects after the end of their schedule, such as the second call of a worker that took over. They
- * contain the ids of an earlier event, so they are assigned to that event's schedule and not to the
- * one that is running.
+ * contain the ids of an earlier event, so they are assigned to the schedule of that event and not
+ * to the running one.
  */
 
-/** A play that is over. */
+/** A play that has ended. */
 export interface PastPlay {
   readonly events: readonly ProvedEvent[]
-  /** With all calls, including those that repeat a key. */
+  /** All calls, including calls that repeat a key. */
   readonly changes: readonly Change[]
   readonly late: Change[]
 }
@@ -29,7 +29,7 @@ interface LateChange {
   readonly change: Change
 }
 
-/** Enough for every run; older plays are no longer checked. */
+/** Enough for every run. Older plays are no longer checked. */
 const MAX_PLAYS = 300
 
 export function startHistory(): History {

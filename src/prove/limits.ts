@@ -1,9 +1,12 @@
-/** The inputs that decide what a run can prove. */
+/** The inputs that limit the proof of a run. */
 export interface Reach {
   readonly hasDatabase: boolean
   readonly hasDownstream: boolean
   readonly hasStart: boolean
-  /** The variable that directs the receiver through the proxy, and whether it did. */
+  /**
+   * The variable that directs the receiver through the proxy, and whether the receiver used the
+   * proxy.
+   */
   readonly databaseVariable: string
   readonly wasProxied: boolean
 }
@@ -25,8 +28,8 @@ export function limitsOf(reach: Reach): string[] {
         ]
       : []),
     'Effects in other places, such as files, caches and other databases, were not seen.',
-    'Effects that come later than the silence that ended a schedule were not seen: --quiet makes it longer.',
-    'Hours between two copies were not waited for; a restart stands for them.',
+    'Effects after the quiet time at the end of a schedule were not seen: --quiet makes it longer.',
+    'Hours between two copies were not waited for; a restart simulates them.',
     'These schedules found what is listed here. No test can show that there is no other fault.',
   ]
 }

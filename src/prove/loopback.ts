@@ -1,4 +1,4 @@
-/* Decides where the prover may write without confirmation. */
+/* The hosts that the prover may write to without confirmation. */
 
 /**
  * Whether a host is certainly this machine. Names are not resolved, because a name may point

@@ -8,7 +8,7 @@ test.each(['localhost', 'app.localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]
 )
 
 test.each(['db', 'example.com', '10.0.0.1', '127.0.0.1.example.com', 'localhost.example.com', '0.0.0.0', ''])(
-  '%s may be another one',
+  '%s may be another machine',
   (host) => expect(isLoopback(host)).toBe(false),
 )
 
@@ -18,7 +18,7 @@ test.each(['production', 'shop_prod', 'live-db'])('a database named %s is refuse
   )
 })
 
-test('another machine is refused, this one is not', () => {
+test('another machine is refused, this machine is not', () => {
   expect(() => refuseProduction([{ option: '--url', host: 'shop.example', name: 'shop.example' }])).toThrow(
     /not on this machine/,
   )

@@ -33,7 +33,7 @@ export interface OpenStage extends Stage {
   close(): Promise<void>
 }
 
-/** The ledger of hookonce counts every copy: that is bookkeeping, not an effect. */
+/** The ledger of hookonce counts every copy. That is bookkeeping, not an effect. */
 const ALWAYS_IGNORED = ['hookonce.*']
 
 export async function openStage(request: StageRequest): Promise<OpenStage> {
@@ -104,8 +104,8 @@ export interface Target {
 }
 
 /**
- * The prover writes to the given database, so it refuses one that may be in production. The user
- * can override this with --yes-not-production.
+ * The prover writes to the given database, so it refuses a database that may be in production. The
+ * user can override this with --yes-not-production.
  */
 export function refuseProduction(targets: readonly Target[]): void {
   for (const { option, host, name } of targets) {

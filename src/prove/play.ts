@@ -28,12 +28,14 @@ export interface Play {
   readonly refused: string | undefined
   /** A bad delivery that had an effect, or was accepted although effects cannot be observed. */
   readonly acceptedBad: string | undefined
-  /** Why the schedule could not be played. */
+  /** The reason why the schedule could not be played. */
   readonly impossible: string | undefined
   readonly notes: readonly string[]
   readonly boundaries: readonly string[]
   readonly lagMs: number
-  /** It died with accepted work: the rest may follow long after its restart. */
+  /**
+   * The receiver died with accepted work: the remaining effects may follow long after its restart.
+   */
   readonly owesWork: boolean
   /** Collects late effects. */
   readonly past: PastPlay
@@ -119,19 +121,22 @@ export async function play(
     const answer = await answered
     if (!wasKilled) {
       boundaries.begin()
-      impossible ??= 'this time the delivery did not pass it'
+      impossible ??= 'this time the delivery did not reach the boundary'
       return
     }
     await receiver?.killAndWait()
     boundaries.begin()
     await receiver?.start()
-    // A provider does not resend accepted events: the receiver must finish them by itself.
+    // A provider does not resend accepted events, so the receiver must finish them without another
+    // delivery.
     owesWork = isAccepted(answer)
     if (owesWork) notes.push('it had accepted the event before it died, so it was not delivered again')
     else note(await sendUntilAccepted(url, sign(event)))
   }
 
-  /** The work may continue after the reply, so waits a little longer for the boundary. */
+  /**
+   * The work may continue after the reply, so the prover waits a little longer for the boundary.
+   */
   async function reached(killed: Promise<void>, answered: Promise<Answer>): Promise<boolean> {
     const late = answered.then(() => sleep(stage.patience.quietMs * 2)).then(() => false)
     return Promise.race([killed.then(() => true), late])
@@ -169,7 +174,7 @@ export async function play(
   }
 
   async function outcome(watched: Watch): Promise<Change[]> {
-    // If the result is already certain, does not wait.
+    // Does not wait if the result is already certain.
     const isDecided = impossible !== undefined || acceptedBad !== undefined || refused !== undefined
     return watched.settled(
       isDecided ? undefined : isMissing && ((changes) => isMissing(withoutRepeats(changes).changes)),

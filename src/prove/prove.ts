@@ -18,7 +18,9 @@ export interface ProofRequest {
   readonly random: Random
   readonly rounds: number
   readonly relatedType: string | undefined
-  /** Names of schedules; empty: all. A prefix selects all schedules that begin with it. */
+  /**
+   * Names of schedules. Empty: all schedules. A prefix selects all schedules that begin with it.
+   */
   readonly only: readonly string[]
   /** Stops after the first schedule that breaks the receiver. */
   readonly bail: boolean
@@ -31,7 +33,7 @@ export interface ProofRequest {
 
 export interface ProofRun {
   readonly baseline: Baseline
-  /** The results of all schedules. Skipped ones have a reason. */
+  /** The results of all schedules. Skipped schedules have a reason. */
   readonly results: readonly ScheduleResult[]
 }
 

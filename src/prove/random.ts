@@ -1,6 +1,6 @@
 /** Random numbers from a seed. */
 export interface Random {
-  /** From 0 to `below`, exclusive. */
+  /** A whole number from 0 to `below`, exclusive. */
   whole(below: number): number
 }
 

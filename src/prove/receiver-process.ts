@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { HookonceError } from '../model/errors.ts'
 import { isListening } from './send.ts'
 
-/** The receiver, if the prover starts it itself. */
+/** The receiver, if the prover itself starts it. */
 export interface ReceiverProcess {
-  /** Starts it and waits until it accepts connections. */
+  /** Starts the receiver and waits until it accepts connections. */
   start(): Promise<void>
-  /** `kill -9` of its whole process group, at once. */
+  /** `kill -9` of the whole process group of the receiver, without delay. */
   kill(): void
-  /** Kills it and waits until its port is closed. */
+  /** Kills the receiver and waits until its port is closed. */
   killAndWait(): Promise<void>
 }
 
@@ -17,7 +17,7 @@ export interface ReceiverProcess {
 const READY_WITHIN_MS = 60_000
 /** A killed process closes its port at once. */
 const GONE_WITHIN_MS = 10_000
-/** The part of its output that is shown if it does not start. */
+/** The part of the output that is shown if the receiver does not start. */
 const SHOWN_OUTPUT = 2_000
 
 export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEnv): ReceiverProcess {
@@ -31,7 +31,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
     try {
       process.kill(-pid, 'SIGKILL')
     } catch (error) {
-      // ESRCH: it has already ended.
+      // ESRCH: the process has already ended.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
     }
   }
@@ -43,7 +43,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
         `something already listens at ${url.origin}; stop it, because --start runs the receiver itself`,
       )
     output = ''
-    // In its own process group, so that its children are killed with it.
+    // The receiver gets its own process group, so that its children are killed with it.
     const started = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] })
     child = started
     for (const stream of [started.stdout, started.stderr])
@@ -75,7 +75,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
         if (Date.now() > deadline)
           throw new HookonceError(
             'CONFIG_INVALID',
-            `something still listens at ${url.origin} after kill -9 of \`${command}\`; start the receiver itself with --start, not a program that hands it to another one`,
+            `something still listens at ${url.origin} after kill -9 of \`${command}\`; start the receiver itself with --start, not a program that starts it in the background`,
           )
         await sleep(20)
       }

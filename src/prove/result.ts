@@ -5,16 +5,16 @@ export interface ScheduleResult {
   readonly name: string
   readonly title: string
   readonly outcome: 'held' | 'broken' | 'not-tried'
-  /** Why it was not tried. */
+  /** The reason why the schedule was not tried. */
   readonly reason?: string | undefined
   readonly findings: readonly Finding[]
-  /** The shortest schedule that shows the fault, or the schedule that held. */
+  /** The shortest schedule that shows the fault, or the schedule that the receiver passed. */
   readonly steps: readonly string[]
   readonly notes: readonly string[]
-  /** How many times it was played, with fresh events each time. */
+  /** The number of plays, each with fresh events. */
   readonly plays: number
   readonly ms: number
-  /** The command that repeats it. */
+  /** The command that repeats the schedule. */
   readonly repeat: string
 }
 
@@ -27,9 +27,9 @@ export interface Proof {
   readonly seed: number
   readonly startedAt: string
   readonly ms: number
-  /** The effects of one delivery: every schedule must lead to the same. */
+  /** The effects of one delivery. Every schedule must lead to the same effects. */
   readonly baseline: readonly string[]
-  /** Fields that differ from run to run, and so are not compared. */
+  /** Fields that differ between runs, so they are not compared. */
   readonly masked: readonly string[]
   readonly watched: readonly string[]
   readonly unwatched: readonly string[]

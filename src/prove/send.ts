@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { textOfThrown } from '../model/thrown.ts'
 import type { SignedDelivery } from '../sources/sign.ts'
 
-/** The result for the sender: a status, or why there was none. */
+/** The result for the sender: a status, or the reason why there was no response. */
 export type Answer = { readonly status: number; readonly body: string } | { readonly error: string }
 
 /** No provider waits longer. */
@@ -76,7 +76,7 @@ export async function sendUntilAccepted(base: URL, sign: () => SignedDelivery): 
   return answer
 }
 
-/** Whether a server accepts connections there. */
+/** Whether a server accepts connections at this URL. */
 export async function isListening({ hostname, port, protocol }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   const socket = connect({ host, port: Number(port) || (protocol === 'https:' ? 443 : 80) })

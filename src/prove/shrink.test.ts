@@ -4,7 +4,7 @@ import { shrink } from './shrink.ts'
 
 const NEVER = Number.POSITIVE_INFINITY
 
-test('steps that do not matter are left out, and copies are reduced to two', async () => {
+test('irrelevant steps are removed, and copies are reduced to two', async () => {
   const steps: Step[] = [settle, deliver(0, 8), restart, settle, deliver()]
   const fails = async (tried: readonly Step[]): Promise<string | undefined> =>
     tried.some((step) => step.kind === 'deliver' && step.copies >= 2) ? 'doubled' : undefined
@@ -12,7 +12,7 @@ test('steps that do not matter are left out, and copies are reduced to two', asy
   expect([shortest, failure]).toEqual([[deliver(0, 2)], 'doubled'])
 })
 
-test('a schedule of which every step matters stays, and the deadline ends the search', async () => {
+test('a schedule whose steps all matter stays, and the deadline ends the search', async () => {
   const steps = [deliver(), restart, deliver()]
   const isWhole = async (tried: readonly Step[]): Promise<string | undefined> =>
     tried.length === 3 ? 'doubled' : undefined

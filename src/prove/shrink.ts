@@ -1,6 +1,6 @@
 import type { Step } from './schedules/steps.ts'
 
-/** Returns the steps without one of them, or with fewer copies. Shortest first. */
+/** The steps with one step less, or with fewer copies. Shortest first. */
 function shorter(steps: readonly Step[]): (readonly Step[])[] {
   const without = steps.map((_, left) => steps.filter((_step, index) => index !== left))
   const fewer = steps.flatMap((step, index) => {
@@ -19,8 +19,8 @@ function sends(kind: Step['kind']): boolean {
 const TRIES = 2
 
 /**
- * The shortest schedule that still fails, as far as the time allows. `fails` plays a candidate with
- * fresh events.
+ * The shortest schedule that still fails, found within the time limit. `fails` plays a candidate
+ * with fresh events.
  */
 export async function shrink<Failure>(
   steps: readonly Step[],

@@ -7,7 +7,7 @@ import type { ScheduleResult } from './result.ts'
 import { describeSteps, type Schedule, type Step } from './schedules/steps.ts'
 import { shrink } from './shrink.ts'
 
-/* Runs one schedule: plays and judges every variant, and shortens the first that fails. */
+/* Runs one schedule: plays and judges every variant, and shortens the first variant that fails. */
 
 export interface Trial {
   readonly result: ScheduleResult
@@ -19,7 +19,7 @@ interface TrialRequest {
   readonly stage: Stage
   readonly baseline: Baseline
   readonly schedule: Schedule
-  /** The command that repeats it. */
+  /** The command that repeats the schedule. */
   readonly repeat: string
 }
 
@@ -62,7 +62,7 @@ export async function tryOut({ stage, baseline, schedule, repeat }: TrialRequest
   }
   return held > 0 ? trial({ outcome: 'held' }) : trial({ outcome: 'not-tried', reason: impossible })
 
-  /** The fault, or why these steps cannot be played. */
+  /** The fault, or the reason why these steps cannot be played. */
   async function attempt(steps: readonly Step[], wanted: Expected): Promise<readonly Finding[] | string> {
     const wait = isOrder ? undefined : mayStillCome(wanted)
     const played = await play(stage, steps, freshEvents(stage, schedule), wait)
@@ -91,7 +91,7 @@ export async function tryOut({ stage, baseline, schedule, repeat }: TrialRequest
   }
 }
 
-/** The effect of both events in their order, or why there is no such effect to compare with. */
+/** The effect of both events in their order, or the reason why this effect cannot be determined. */
 async function orderBaseline(stage: Stage, schedule: Schedule): Promise<Expected | string> {
   try {
     return await takeOrderBaseline(stage, schedule)
@@ -101,7 +101,7 @@ async function orderBaseline(stage: Stage, schedule: Schedule): Promise<Expected
   }
 }
 
-/** Why a schedule would prove nothing about this receiver. */
+/** The reason why a schedule would prove nothing about this receiver. */
 function whyNot(stage: Stage, schedule: Schedule): string | undefined {
   if (schedule.reason !== undefined) return schedule.reason
   const { rows, calls } = stage.watchers

@@ -14,7 +14,7 @@ import { claimForShares, type Slots } from '../work/slots.ts'
 export interface LaneClaimerOptions extends ClaimTerms {
   readonly pool: Pool
   readonly shards: number
-  /** By topic. */
+  /** The publishers of this process, found by topic. */
   readonly slots: Slots<string>
   /** Whether this process publishes messages of this topic. */
   readonly publishes: (topic: string) => boolean
@@ -31,16 +31,16 @@ export interface LaneClaimerOptions extends ClaimTerms {
 export interface LaneWithMessages {
   readonly lane: ClaimedLane
   readonly messages: readonly WaitingMessage[]
-  /** The lane held only these messages when it was claimed. */
+  /** Whether the lane held only these messages when it was claimed. */
   readonly isAll: boolean
 }
 
 /**
- * One lease of a lane publishes at most this many messages: after a crash, those that were not
- * marked are published again.
+ * The limit on messages per lease of a lane: after a crash, messages that were not marked are
+ * published again.
  */
 const MAX_RUN = 20
-/** One claim leases at most this many lanes: a process that dies should hold few. */
+/** The limit on lanes per claim: a process that dies should hold few. */
 const MAX_CLAIM = 100
 
 export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
@@ -48,7 +48,7 @@ export function startLaneClaimer(options: LaneClaimerOptions): Claimer {
   const alone = aloneClaimer(options)
   let backlog = true
 
-  /** Claims for the free slots, shard by shard. Returns how many lanes were claimed. */
+  /** Claims lanes for the free slots, shard by shard. Returns the number of claimed lanes. */
   async function claimOnce(): Promise<number> {
     if (options.worker() === undefined || slots.free === 0) return 0
     const dueByShard = await dueLanes(pool, shards)

@@ -21,7 +21,7 @@ export interface LaneRunDeps {
    * Whether the next message may be published: the lease is held, and the process does not drain.
    */
   readonly mayGoOn: () => boolean
-  /** False: the lease had been lost. */
+  /** False: the lease was lost. */
   readonly settle: (settlement: LaneSettlement) => Promise<boolean>
   readonly observer: Observer
 }
@@ -30,7 +30,7 @@ type Fact = Omit<MessageFact, 'outcome'> & {
   readonly outcome: 'published' | 'retrying' | 'failed' | 'returned'
 }
 
-/** How far a run has come. */
+/** The progress of a run. */
 interface Progress {
   readonly doneTo: number
   readonly failure?: string
@@ -39,9 +39,9 @@ interface Progress {
 }
 
 /**
- * Publishes the messages of a lane one after the other, and settles the lane. The first that fails
- * ends the run: later messages of its lane wait until it is published or has failed for good. Never
- * throws.
+ * Publishes the messages of a lane one after the other, and settles the lane. The first failure
+ * ends the run: later messages of the lane wait until the failed message is published or has failed
+ * for good. Never throws.
  */
 export async function runLane(run: LaneRun, deps: LaneRunDeps): Promise<void> {
   const { doneTo, failure, left, facts } = await publishInOrder(run, deps)
@@ -55,7 +55,8 @@ async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress
   const facts: Fact[] = []
   let doneTo = 0
   for (const [index, message] of run.messages.entries()) {
-    // Only the first message of a lane counts attempts: no other is tried before it is the first.
+    // Only the first message of a lane counts attempts: any other message is tried only after it
+    // has become the first.
     const attempt = index === 0 ? run.lane.attempt : 1
     if (!deps.mayGoOn()) return { doneTo, left: untouched(attempt), facts }
     const startedAt = performance.now()
@@ -80,7 +81,7 @@ async function publishInOrder(run: LaneRun, deps: LaneRunDeps): Promise<Progress
       return { doneTo: message.seq, failure: next.reason, left: untouched(1), facts }
     return { doneTo, left: { attempt, delayMs: next.delayMs, reason: next.reason }, facts }
   }
-  // Places at the end of the lane without a message are done too.
+  // Numbers at the end of the lane that have no message are done too.
   return { doneTo: run.isAll ? Math.max(doneTo, run.lane.tail) : doneTo, left: untouched(1), facts }
 }
 
@@ -101,8 +102,8 @@ async function publishOne(
     interruption.interrupt(new HookonceError('PUBLISH_TIMEOUT', fault))
   }, timeoutMs)
   try {
-    // A publisher that ignores its signal continues, but nothing waits for it: the message is
-    // published again under its id.
+    // A publisher that ignores its signal continues, but no code waits for it. The message is
+    // published again under the same id.
     await interruption.during(Promise.resolve(publish(message, { signal: interruption.signal })))
     return { ok: true }
   } catch (error) {

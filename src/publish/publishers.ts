@@ -10,9 +10,12 @@ export interface TopicPublisher {
 
 /** The publishers of this process, by its options. */
 export interface OutboxPublishers {
-  /** Run in this process. */
+  /** Publishers that run in this process. */
   readonly here: readonly TopicPublisher[]
-  /** Throws if no publisher accepts this topic: its messages would wait forever, unnoticed. */
+  /**
+   * Throws if no publisher accepts this topic. Otherwise its messages would wait forever,
+   * unnoticed.
+   */
   require(topic: string): void
 }
 
@@ -21,7 +24,7 @@ type Given = Readonly<Record<string, Publish>>
 /** Topics that only hookonce publishes to. */
 interface Reserved {
   readonly isReserved: (topic: string) => boolean
-  /** By topic. */
+  /** Finds a publisher by topic. */
   readonly publishers: Given
 }
 
@@ -45,7 +48,10 @@ export function outboxPublishers(
       if (here.some(({ takes }) => takes(topic))) return
       const known =
         patterns.length === 0 ? 'no publishers are configured' : `there are: ${patterns.join(', ')}`
-      throw new HookonceError('PUBLISHER_MISSING', `no publisher takes the topic "${topic}" (${known})`)
+      throw new HookonceError(
+        'PUBLISHER_MISSING',
+        `no publisher is configured for the topic "${topic}" (${known})`,
+      )
     },
   }
 }

@@ -23,27 +23,30 @@ export interface RelayOptions {
   readonly shards: number
   /** The first publisher that matches a topic publishes its messages. */
   readonly publishers: readonly TopicPublisher[]
-  /** Lanes in flight for each publisher: one that hangs takes nothing from the others. */
+  /**
+   * The number of lanes in flight for each publisher: a publisher that hangs takes no slot from
+   * others.
+   */
   readonly concurrency: number
   readonly timeoutMs: number
   readonly retry: RetryPolicy
   readonly leaseMs: number
   /** How often an idle relay looks for messages. Messages of this process wake it at once. */
   readonly pollMs: number
-  /** Of the whole process. */
+  /** The heartbeat of the whole process. */
   readonly isolation: Isolation
   readonly observer: Observer
 }
 
 /**
- * Publishes the messages of the outbox, whatever happened to the jobs that wrote them. It claims
- * lanes (lane-claimer.ts), publishes the messages of each lane in order (lane-run.ts), and marks
- * them; lanes run in parallel. It has a lease of its own, and every mark carries the lane's fence.
+ * Publishes the messages of the outbox, independent of the jobs that wrote them. It claims lanes
+ * (lane-claimer.ts), publishes the messages of each lane in order (lane-run.ts), and marks them;
+ * lanes run in parallel. It has its own lease, and every mark carries the lane's fence.
  */
 export interface Relay {
   /** Its id among the workers while its lease holds. */
   readonly id: number | undefined
-  /** How long its heartbeats have been answered without a break. */
+  /** How long its heartbeats have been answered without interruption. */
   readonly contactMs: number
   /** Looks for messages soon. */
   wake(): void
@@ -51,7 +54,7 @@ export interface Relay {
   stop(drainMs: number): Promise<void>
 }
 
-/** One statement marks at most this many lanes; more would only make its locks last longer. */
+/** The limit on lanes per statement. More would only make its locks last longer. */
 const MAX_MARKS = 500
 
 export async function startRelay(options: RelayOptions): Promise<Relay> {
@@ -125,7 +128,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     runs.slotFreed()
   }
 
-  /** Hands a lane back that was not started, and its slot. */
+  /** Hands a lane back that was not started, with its slot. */
   function leave(lane: ClaimedLane): Promise<void> {
     return handBack(lane).finally(() => freeSlot(lane))
   }

@@ -1,6 +1,6 @@
 /** A message of the outbox, for its publisher. */
 export interface Message {
-  /** The same at every attempt: receivers and brokers recognise repeats by it. */
+  /** The same id at every attempt: receivers and brokers recognise repeats by it. */
   readonly id: string
   readonly topic: string
   readonly key: string | undefined
@@ -12,7 +12,7 @@ export interface Message {
   /** The receipt of the event whose handler published it. */
   readonly receiptId: string
   readonly createdAt: Date
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
 }
 

@@ -43,7 +43,8 @@ export function toHttp(options: z.input<typeof schema>): Publish {
   }
 }
 
-// In lower case, so that a header of the message cannot repeat one of ours in another spelling.
+// In lower case, so that a header of the message cannot repeat a header of hookonce in another
+// spelling.
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

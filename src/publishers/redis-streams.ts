@@ -13,7 +13,7 @@ const schema = strict({
   stream: z
     .custom<(message: Message) => string>((value) => typeof value === 'function', 'must be a function')
     .optional(),
-  /** About how many entries a stream keeps; by default Redis keeps all of them. */
+  /** The approximate number of entries that a stream keeps. By default Redis keeps all of them. */
   maxEntries: z.int().positive().optional(),
   /** How long the id of a message is remembered. A day is longer than most outages. */
   rememberSeconds: z.int().positive().default(86_400),
@@ -67,14 +67,14 @@ function fields({ id, topic, key, headers, body }: Message): string[] {
   ]
 }
 
-/** In the hash slot of the stream, so that one script can use both in a cluster. */
+/** In the hash slot of the stream, so that one script can use both keys in a cluster. */
 function memoryKey(stream: string, id: string): string {
   const tag = /\{([^}]+)\}/.exec(stream)?.[1] ?? stream
   return `hookonce:{${tag}}:${id}`
 }
 
 function send(client: RedisClient, [command = '', ...args]: string[]): Promise<unknown> {
-  // ioredis also has a sendCommand, with other arguments.
+  // ioredis also has a sendCommand, with different arguments.
   return 'call' in client ? client.call(command, ...args) : client.sendCommand([command, ...args])
 }
 

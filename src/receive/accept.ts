@@ -22,7 +22,7 @@ import { hashReceipt, sealReceipt } from './seal-receipt.ts'
 
 /** The worker of this process, which may run accepted jobs at once. */
 export interface HandOff {
-  /** The id to lease to; undefined if this process cannot run jobs now. */
+  /** The id of the worker to lease to. Undefined if this process cannot run jobs now. */
   readonly worker: number | undefined
   reserve(subscriber: number): boolean
   release(subscriber: number): void
@@ -52,7 +52,7 @@ export type Acceptance = 'recorded' | 'duplicate' | 'mismatch'
 
 export interface Acceptor {
   accept(arrival: Arrival): Promise<Acceptance>
-  /** Deliveries that wait for their commit. */
+  /** The number of deliveries that wait for their commit. */
   readonly waiting: number
   /** Resolves when every arrival is in the ledger. */
   idle(): Promise<void>
@@ -60,20 +60,21 @@ export interface Acceptor {
   forgetDuplicates(): void
 }
 
-/** Larger batches gain little, and their first delivery waits for the last. */
+/** Larger batches gain little, and their first delivery waits for the last one. */
 const MAX_BATCH = 256
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /**
- * While one commit is synced to the disk, the next is read, verified and sent. More commits only
- * make each other wait.
+ * While one commit is synced to the disk, the next is read, verified and sent. Further commits
+ * would only make each other wait.
  */
 const MAX_IN_FLIGHT = 2
 /** Keys are rarely forgotten. If it happens repeatedly, the delivery is refused. */
 const MAX_SEALS = 3
 
 /**
- * Records deliveries in group commits and hands new jobs to the worker of this process, if it has
- * room. Such a job is born leased, so it needs no claim. If the process dies, the lease expires.
+ * Records deliveries in group commits and hands new jobs to the worker of this process, if it has a
+ * free slot. These jobs are born leased, so they need no claim. If the process dies, the lease
+ * expires.
  */
 export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Observer): Acceptor {
   const { pool, shards, vault } = ledger
@@ -82,7 +83,10 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   const tally = duplicateTally(pool, observer, recent.answered)
   let duplicatesOfTurn: Promise<Acceptance> | undefined
   const announce = announcer(pool)
-  /** Jobs are due in the ledger: for the worker here when it has room, or for one elsewhere. */
+  /**
+   * The jobs are due in the ledger: the worker of this process, or of another, claims them when it
+   * has a free slot.
+   */
   function leaveDue(job?: DueJob): void {
     handOff.wake()
     announce(job)
@@ -107,7 +111,8 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   }
 
   /**
-   * Its keys are read before it is grouped: a tenant without its master key must not stop others.
+   * The keys are read before the deliveries are grouped: a tenant without its master key must not
+   * stop others.
    */
   async function acceptSealed(arrival: Arrival, keeper: Vault): Promise<Acceptance> {
     const { receipt } = arrival
@@ -139,7 +144,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     return duplicatesOfTurn
   }
 
-  /** Without the deliveries of tenants that were moved to another ledger: those are refused. */
+  /** Omits deliveries of tenants that were moved to another ledger: they are refused. */
   async function commitPresent(batch: readonly KeyedArrival[]): Promise<(Acceptance | TenantMoved)[]> {
     try {
       return await commit(batch)
@@ -190,7 +195,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
     })
   }
 
-  /** Seals payloads again, with new keys, if one of their keys was forgotten meanwhile. */
+  /** Encrypts payloads again, with new keys, if one of their keys was forgotten meanwhile. */
   async function record(works: readonly NewWork[], worker: number | undefined): Promise<Accepted[]> {
     let current = works
     for (let tries = 1; ; tries += 1) {
@@ -221,7 +226,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   }
 
   function countDuplicate(receipt: NewReceipt, recorded: RecordedBody): Acceptance {
-    // An event of the provider's list is not a delivery: a recorded one does not change.
+    // A listed event is not a delivery: if the event is already recorded, nothing changes.
     if (isReconciled(receipt)) return 'duplicate'
     // The API renders a body differently than a delivery, so the two cannot be compared.
     const isSame = recorded.reconciled || isHashOf(recorded.bodySha256, receipt)

@@ -11,7 +11,7 @@ import type { KnownSource } from './source.ts'
 interface WantedEvent {
   readonly delivery: Delivery
   readonly event: Identified
-  /** The subscribers that want its type. */
+  /** The subscribers of its type. */
   readonly candidates: readonly number[]
 }
 

@@ -31,7 +31,10 @@ export function batches({ held, refuse, record }: BatchOptions): RecordEvent {
   }
 }
 
-/** The first refusal, if any: the sender must retry. Recorded events are duplicates by then. */
+/**
+ * The first refusal, if there is one: the sender must retry. Recorded events are duplicates by
+ * then.
+ */
 function answerToAll(source: Source, answers: readonly Answer[]): Answer {
   const refusal = answers.find(({ status }) => status >= 500) ?? answers.find(({ status }) => status >= 400)
   if (refusal) return refusal

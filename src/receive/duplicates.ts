@@ -8,19 +8,19 @@ import { bell } from '../work/bell.ts'
 
 /**
  * Counts further deliveries of known events. The sender does not wait for the counter, because its
- * event is already durable. Counts of one event add up here until the next write. A crash may lose
- * the last counts, and a lost reply may write some twice: nothing else is affected.
+ * event is already durable. The counts of one event add up here until the next write. A crash may
+ * lose the last counts, and a lost reply may write some counts twice. Nothing else is affected.
  */
 export interface DuplicateTally {
   /** `otherSha256`: the hash of its body, if it differs from the recorded one. */
   add(receipt: NewReceipt, otherSha256?: Uint8Array): void
-  /** Writes every count now. Resolves when that is done. */
+  /** Writes every count now. Resolves when all are written. */
   idle(): Promise<void>
 }
 
 /** A lone duplicate is counted at once. In a storm, each event is written once in this time. */
 const PAUSE_MS = 1_000
-/** With this many events the write does not wait, or its statement would become large. */
+/** With this many events the write does not wait, so that its statement stays small. */
 const MAX_EVENTS = 4_096
 const NO_HASH = new Uint8Array()
 
@@ -91,12 +91,15 @@ export function duplicateTally(
 
 type HashedReceipt = Pick<NewReceipt, 'body' | 'keyedHash'>
 
-/** The hash by which its body is compared: keyed, if its payload is encrypted. */
+/** The hash for the comparison of bodies. Keyed, if the payload is encrypted. */
 export function bodyHashOf({ body, keyedHash }: HashedReceipt): Uint8Array {
   return keyedHash ?? sha256(body)
 }
 
-/** Whether a recorded hash is of the same body. A keyed hash cannot be compared without its key. */
+/**
+ * Whether a recorded hash belongs to the same body. A keyed hash cannot be compared without its
+ * key.
+ */
 export function isHashOf(recorded: Uint8Array, { body, keyedHash }: HashedReceipt): boolean {
   if (isKeyedHash(recorded)) return keyedHash === undefined || Buffer.compare(keyedHash, recorded) === 0
   return sha256(body).equals(recorded)

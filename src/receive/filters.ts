@@ -8,8 +8,8 @@ export interface FilteringSubscriber {
 }
 
 /**
- * The ids of the subscribers that want the event; undefined if no subscriber of the source has a
- * filter.
+ * The ids of the subscribers whose filter accepts the event. Undefined if no subscriber of the
+ * source has a filter.
  */
 export function wantedBy(
   subscribers: readonly FilteringSubscriber[],
@@ -23,7 +23,7 @@ export function wantedBy(
   }
 }
 
-/** A filter that throws must not lose an event: the subscriber gets it. */
+/** A filter that throws must not lose an event: the subscriber gets the event. */
 export function filterReader(
   filter: (event: Event) => boolean,
   observer: Observer,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { bodyLimitFields, RETRY_AFTER_SECONDS } from '../delivery/limits.ts'
 import { strict } from '../input/checked.ts'
 
-/** The limits of a receiver. Above any of them it refuses a delivery before doing work for it. */
+/** The limits of a receiver. Above any of them it refuses a delivery before any work on it. */
 export const limitsSchema = strict({
   ...bodyLimitFields,
   /** Deliveries waiting for their commit: about one second at full speed. */

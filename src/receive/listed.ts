@@ -34,7 +34,8 @@ export interface ListedEvents {
 }
 
 /**
- * `duplicate`: it arrived meanwhile, and nothing has changed. `unwanted`: every filter refuses it.
+ * `duplicate`: the event arrived meanwhile, and nothing has changed. `unwanted`: every filter
+ * refuses it.
  */
 export type ListedOutcome = 'recorded' | 'duplicate' | 'unwanted'
 
@@ -62,7 +63,7 @@ export function listedEvents(options: ListedOptions): (sourceName: string) => Li
     const delivery = { ...head, body, receivedAtMs: readAt.getTime() }
     const event = known.source.identify(delivery)
     if (!event.ok) throw new HookonceError(event.code, `event ${key} of the list: ${event.detail}`)
-    // Under another key, a delivery of the event would be recorded a second time.
+    // If the key differed, a delivery of the event would be recorded a second time.
     if (event.key !== key || event.unread)
       throw new HookonceError(
         'EVENT_KEY_MISSING',

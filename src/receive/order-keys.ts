@@ -8,10 +8,10 @@ export interface OrderedSubscriber {
   readonly orderKeyOf?: ((event: Event) => string) | undefined
 }
 
-/** By subscriber, for ordered subscribers. */
+/** The order keys, by ordered subscriber. */
 export type OrderKeys = ReadonlyMap<number, string>
 
-/** The order keys of an event; undefined if no subscriber of the source is ordered. */
+/** The order keys of an event. Undefined if no subscriber of the source is ordered. */
 export function orderKeysOf(
   subscribers: readonly OrderedSubscriber[],
 ): ((ids: readonly number[], event: () => Event) => OrderKeys | undefined) | undefined {
@@ -27,7 +27,7 @@ export function orderKeysOf(
 
 /**
  * The order key of an event, as the ledger stores it. If the function throws, neither the delivery
- * nor the order may be lost: such events share one key.
+ * nor the order may be lost, so all such events share one key.
  */
 export function orderKeyReader(
   subscriber: number,
@@ -39,9 +39,13 @@ export function orderKeyReader(
     try {
       key = String(ordered(event))
     } catch (error) {
-      observer.trouble({ doing: 'asking for the order of an event', eventKey: event.key, error })
+      observer.trouble({
+        doing: 'calling the `ordered` function of a subscriber',
+        eventKey: event.key,
+        error,
+      })
     }
-    // The word is part of the stored hash, so it must not change.
+    // This text is part of the stored hash, so it must not change.
     return scopedId('lane', String(subscriber), key)
   }
 }

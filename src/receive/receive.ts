@@ -65,7 +65,7 @@ export function receiver(options: ReceiverOptions): Receiver {
     const checked = front.verify({ head, source, startedAt }, delivery)
     const request = 'then' in checked ? await checked : checked
     if (!('secret' in request)) return request
-    // Checked again, because many requests are admitted while their bodies are still on the way.
+    // Checked again, because many requests are admitted while their bodies are still arriving.
     // Checked once per delivery, not per event: a batch longer than the queue could never pass.
     const refusal = refuseIfQueueIsFull(head) ?? refuseIfTooFast(source, head)
     if (refusal) return refusal
@@ -80,7 +80,7 @@ export function receiver(options: ReceiverOptions): Receiver {
 
     const candidates = source.subscribersOf(event.type)
     const { unread } = event
-    // It is unknown whether a delivery that could not be parsed is unwanted, so it is recorded.
+    // hookonce cannot know whether an unparseable delivery is unwanted, so it is recorded.
     if (unread) rejections.add(source.name, unread.code, `recorded all the same: ${unread.detail}`)
     const mayIgnore = unread === undefined && source.source.unwanted === 'ignore'
     if (mayIgnore && candidates.length === 0) return ignore(source, event, startedAt)
@@ -90,7 +90,8 @@ export function receiver(options: ReceiverOptions): Receiver {
     try {
       return acknowledge({ source, arrival, unread }, await acceptor.accept(arrival), startedAt)
     } catch (error) {
-      // LEDGER_DOWN was refused without an attempt: it counts as a refusal, with nothing to report.
+      // LEDGER_DOWN means a refusal without an attempt. It counts as a refusal, and there is no
+      // error to report.
       const isRefused = error instanceof HookonceError && error.code === 'LEDGER_DOWN'
       if (!isRefused) observer.trouble({ doing: 'recording deliveries', error })
       return refuse(head, 'LEDGER_DOWN', String(error))

@@ -11,7 +11,7 @@ function reported(secondsLeft = DAY, server = PRIMARY): KnownReceipt {
   return { bodySha256: BODY, reconciled: false, secondsLeft, server }
 }
 
-test('what the ledger said is known for a minute, counted from when it was asked', () => {
+test('a report of the ledger is used for a minute, from the time of the query', () => {
   let now = 2_000
   const known = recentDuplicates(() => now)
   known.add('a', reported(), 1_000)
@@ -24,7 +24,7 @@ test('what the ledger said is known for a minute, counted from when it was asked
   expect(known.bodyOf('a')).toBeUndefined()
 })
 
-test('a key that expires sooner is known no longer than the ledger keeps it', () => {
+test('a key that expires sooner is used no longer than the ledger keeps it', () => {
   let now = 0
   const known = recentDuplicates(() => now)
   known.add('a', reported(2), 0)
@@ -36,7 +36,7 @@ test('a key that expires sooner is known no longer than the ledger keeps it', ()
   expect(known.bodyOf('a')).toBeUndefined()
 })
 
-test('the oldest make room, and what is told anew is the youngest', () => {
+test('the oldest entries are replaced, and a new report makes an entry the youngest', () => {
   const known = recentDuplicates(() => 0)
   const add = (id: string): void => known.add(id, reported(), 0)
   add('first')
@@ -50,7 +50,7 @@ test('the oldest make room, and what is told anew is the youngest', () => {
   expect(known.bodyOf('one more')).toEqual(BODY)
 })
 
-test('a report is not used after a lost connection, nor one that was on its way when the connection was lost', () => {
+test('a report is not used after a lost connection, nor a report that was in transit at that time', () => {
   let now = 0
   const known = recentDuplicates(() => now)
   known.add('a', reported(), 0)
@@ -76,7 +76,7 @@ test('a report is not used once another server answers', () => {
   expect([known.bodyOf('b'), known.bodyOf('c'), known.bodyOf('d')]).toEqual([undefined, BODY, BODY])
 })
 
-test('a report is not used while the server is silent, and used again once it answers', () => {
+test('a report is not used while the server does not answer, and used again once it answers', () => {
   let now = 0
   const known = recentDuplicates(() => now)
   known.add('a', reported(), 0)

@@ -11,11 +11,11 @@ import type { KnownReceipt } from '../ledger/receipts/known-receipts.ts'
 export interface RecentDuplicates {
   /** Remembers a known receipt, with the time when the ledger was queried. */
   add(receiptId: string, known: KnownReceipt, askedAtMs: number): void
-  /** The hash of the recorded body; undefined: query the ledger. */
+  /** The hash of the recorded body. Undefined: query the ledger. */
   bodyOf(receiptId: string): Uint8Array | undefined
   /**
-   * A server answered a statement that was sent at this time. A different server empties the
-   * memory.
+   * Records that a server answered a statement which was sent at this time. An answer from another
+   * server empties the memory.
    */
   answered(server: number, askedAtMs: number): void
   /** A connection was lost or a statement failed: the next answer may come from another server. */
@@ -23,15 +23,16 @@ export interface RecentDuplicates {
 }
 
 /**
- * As long as quick retries last. A receipt that was deleted by hand is recorded again after this
- * time.
+ * As long as a provider's first, quick retries last. A receipt that was deleted by hand is recorded
+ * again after this time.
  */
 const MAX_SECONDS = 60
-/** A few megabytes. */
+/** This many entries take a few megabytes. */
 const MAX_RECEIPTS = 8_192
 /**
- * A host that loses power closes no connection, so silence must end the use of the memory as well.
- * During a storm the counts of duplicates are written, and answered, once a second.
+ * Entries are not used if the server has not answered for this long. A host that loses power closes
+ * no connection, so only the missing answers show it. During a storm the counts of duplicates are
+ * written, and answered, once per second.
  */
 const MAX_SILENCE_MS = 3_000
 
@@ -41,7 +42,7 @@ interface Known {
 }
 
 export function recentDuplicates(now: () => number = () => performance.now()): RecentDuplicates {
-  // In insertion order, so that the first are the oldest.
+  // In insertion order, so the first entries are the oldest.
   const known = new Map<string, Known>()
   let currentServer: number | undefined
   let answeredAtMs = Number.NEGATIVE_INFINITY
@@ -66,7 +67,7 @@ export function recentDuplicates(now: () => number = () => performance.now()): R
       if (isOutdated) return
       known.delete(receiptId)
       known.set(receiptId, {
-        // A copy: the driver's buffer is a slice that would keep eight kilobytes alive.
+        // A copy: the driver's buffer is a slice, and would keep eight kilobytes alive.
         bodySha256: Uint8Array.from(bodySha256),
         untilMs: askedAtMs + Math.min(secondsLeft, MAX_SECONDS) * 1_000,
       })

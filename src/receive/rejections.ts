@@ -7,9 +7,9 @@ import type { ErrorCode } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
- * The bounded log of rejections: one row per source and reason, with a count and the last case.
- * However many bad requests arrive, the number of rows does not grow, and they are written at most
- * once per second.
+ * The bounded log of rejections: one row per source and reason, with a count and the last case. The
+ * number of rows does not depend on the number of bad requests, and rows are written at most once
+ * per second.
  */
 export interface RejectionLog extends RefusalLog, DiagnosisLog {
   stop(): Promise<void>
@@ -29,7 +29,7 @@ export function rejectionLog(db: Queryable, observer: Observer): RejectionLog {
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
 
-  /** Waits for the write in progress: a stop must wait for both. */
+  /** Waits for the write in progress: a stop must wait for both writes. */
   function write(): Promise<void> {
     timer = undefined
     writing = writing.then(writeCounts)

@@ -7,7 +7,7 @@ export const addressRange = z
   .string()
   .refine((text) => parseRange(text) !== undefined, 'expected an IP address or a range: "192.0.2.0/24"')
 
-/** Limits of one source. They hold per process. */
+/** Limits of one source, per process. */
 export const sourceLimitFields = {
   /** Empty: no address may deliver. */
   allow: z.array(addressRange).max(10_000).optional().meta({

@@ -14,11 +14,11 @@ export interface SubscribedSource extends GuardedSource {
 
 /** A source with values that are computed once. */
 export interface KnownSource extends GuardedSource {
-  /** The name in the ledger. */
+  /** The name of the source in the ledger. */
   readonly ledgerName: string
   readonly keySeconds: number
   receiptId(eventKey: string): string
-  /** The ids of the subscribers that want events of this type. */
+  /** The ids of the subscribers of this type. */
   subscribersOf(type: string): readonly number[]
   readonly wantedBy: ReturnType<typeof wantedBy>
   readonly orderKeysOf: ReturnType<typeof orderKeysOf>

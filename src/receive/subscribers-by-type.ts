@@ -1,4 +1,4 @@
-/** Providers have some hundred types. A sender that invents types must not fill the memory. */
+/** Providers have some hundred types. Invented types of a sender must not fill the memory. */
 const MAX_REMEMBERED = 1_000
 
 /** A subscriber of a source, for the receiver. */
@@ -7,7 +7,7 @@ export interface TypeSubscriber {
   matches(type: string): boolean
 }
 
-/** The ids of the subscribers that want a type. Types repeat, so each is matched once. */
+/** The ids of the subscribers of a type. Types repeat, so each type is matched once. */
 export function subscribersByType(
   subscribers: readonly TypeSubscriber[],
 ): (type: string) => readonly number[] {

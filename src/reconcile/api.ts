@@ -8,7 +8,7 @@ import { HookonceError } from '../model/errors.ts'
 import { textOfThrown } from '../model/thrown.ts'
 
 export interface ApiAnswer {
-  /** Valid JSON. */
+  /** The body. It is valid JSON. */
   readonly text: string
   readonly json: unknown
   header(name: string): string | null
@@ -17,7 +17,7 @@ export interface ApiAnswer {
 /** The API of a provider, read one request at a time. */
 export interface ProviderApi {
   get(path: string, query?: Readonly<Record<string, string>>): Promise<ApiAnswer>
-  /** The same. Undefined if the API answers that the resource does not exist. */
+  /** Like `get`. Undefined if the API answers that the resource does not exist. */
   find(path: string): Promise<ApiAnswer | undefined>
 }
 
@@ -30,23 +30,23 @@ export interface ApiWait {
 export interface ApiOptions {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Removed from every message. */
+  /** Texts that are removed from every message. */
   readonly apiKey: string
   readonly signal: AbortSignal
   onWait(wait: ApiWait): void
 }
 
-/** Most answers take less than a second, and GitHub ends requests after ten. */
+/** Most answers take less than a second. GitHub ends requests after ten seconds. */
 const ANSWER_WITHIN_MS = MINUTE_MS
 /** A page of a hundred Stripe events has a few megabytes, a payload of GitHub at most 25. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-/** Failures in a row before the run stops. With these pauses: half a minute. */
+/** The number of failures in a row before the run stops. With these delays: half a minute. */
 const MAX_FAILURES = 6
 const FIRST_PAUSE_MS = 500
-/** A rate limit that lasts longer ends the run: running again continues where it stopped. */
+/** A longer rate limit ends the run. Another run continues at the same place. */
 const MAX_RATE_WAIT_MS = 15 * MINUTE_MS
 const MAX_RATE_WAITS = 20
-/** GitHub demands at least a minute if a secondary limit names no time. */
+/** GitHub requires at least a minute if a secondary limit has no time. */
 const SECONDARY_LIMIT_MS = MINUTE_MS
 
 export function providerApi(options: ApiOptions): ProviderApi {
@@ -101,7 +101,7 @@ interface Answered extends ApiAnswer {
   readonly status: number
 }
 
-/** The answer to one request, or why there is no usable one. */
+/** The answer to one request, or the reason why there is no usable answer. */
 async function attempt(url: URL, { headers, signal }: ApiOptions): Promise<Answered | { fault: string }> {
   try {
     const tooSlow = (): Error => new Error(`no answer within ${ANSWER_WITHIN_MS} ms`)
@@ -116,7 +116,7 @@ async function attempt(url: URL, { headers, signal }: ApiOptions): Promise<Answe
 async function exchange(url: URL, headers: ApiOptions['headers'], signal: AbortSignal): Promise<Answered> {
   const response = await fetch(url, {
     headers: { accept: 'application/json', 'user-agent': 'hookonce', ...headers },
-    // Another origin gets no Authorization, but it would get the other headers.
+    // fetch() drops Authorization on a redirect to another origin, but not the other headers.
     redirect: 'manual',
     signal,
   })
@@ -150,7 +150,7 @@ function rateLimitMs(answered: Answered | { fault: string }): number | undefined
   if (header('x-ratelimit-remaining') === '0' && reset > 0)
     return Math.max(0, reset * SECOND_MS - Date.now()) + SECOND_MS
   if (/secondary rate limit/i.test(text)) return SECONDARY_LIMIT_MS
-  // Stripe names no time.
+  // Stripe sends no time.
   return status === 429 ? 2 * SECOND_MS : undefined
 }
 

@@ -19,21 +19,21 @@ export interface ListedEvent {
 /** An object that changed, for providers that list objects instead of events. */
 export interface ChangedObject {
   readonly objectId: string
-  /** Only events about this object whose type begins with this text count. */
+  /** Only events about this object count whose type begins with this text. */
   readonly typePrefix: string
   readonly changedAtMs: number
-  /** The event that the ledger lacks. Undefined if no wanted event is missing. */
+  /** The missing event of the ledger. Undefined if no wanted event is missing. */
   missing(known: KnownTypes, wants: (type: string) => boolean): ListedEvent | undefined
 }
 
-/** For each type of event about an object in the ledger: when the latest one occurred. */
+/** The time of the latest event of each type about an object in the ledger. */
 export type KnownTypes = ReadonlyMap<string, number>
 
-/** What to list. */
+/** The selection of events to list. */
 export interface ListWindow {
   readonly sinceMs: number
   readonly untilMs: number
-  /** Event types that are wanted, if each is named in full. Some APIs can filter by them. */
+  /** The wanted event types, if all of them are full names. Some APIs can filter by them. */
   readonly types: readonly string[] | undefined
   wants(type: string): boolean
 }
@@ -52,10 +52,10 @@ export interface OpenList {
 /** How to read one provider's list of events. */
 export interface ProviderList<Options> {
   readonly name: string
-  /** The URL of the API, unless `apiUrl` is given. */
+  /** The default URL of the API. */
   apiUrl(options: Options): string
   headers(options: Options): Readonly<Record<string, string>>
-  /** How far back the provider lists. Undefined: without a limit. */
+  /** How far back the list of the provider goes. Undefined: there is no limit. */
   readonly listsMs: number | undefined
   /**
    * 'record': the list has the keys of the deliveries, so recording is safe. 'report': it lacks
@@ -64,7 +64,7 @@ export interface ProviderList<Options> {
   readonly defaultMode: 'record' | 'report'
   /** A younger change is not recorded, because its delivery may still arrive under another key. */
   readonly settlesMs: number
-  /** The options to pass if subscribers want every type: the list has types that are not sent. */
+  /** The options to pass if subscribers accept every type: the list has types that are not sent. */
   readonly narrowBy: string | undefined
   open(api: ProviderApi, window: ListWindow, options: Options): Promise<OpenList>
 }

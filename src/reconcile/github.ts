@@ -42,7 +42,7 @@ export const githubList: ProviderList<GitHubListOptions> = {
   listsMs: 3 * DAY_MS,
   defaultMode: 'record',
   settlesMs: 0,
-  // The list contains only deliveries of one hook, so everything in it was sent here.
+  // The list contains only deliveries of one hook, so all of them were sent here.
   narrowBy: undefined,
   async open(api, window, { hook }) {
     const path = deliveriesPath(hook)
@@ -81,7 +81,7 @@ async function readPage(
   const page = shaped(pageSchema, answer, 'the list of deliveries')
   const texts = elementsOf(answer.text)
   const items = page.map(({ guid, delivered_at: deliveredAt, event, action }, index) => {
-    // As text: ids may exceed the integers of JavaScript.
+    // Ids stay texts: they may exceed the integers of JavaScript.
     const id = membersOf(texts[index] ?? '').get('id') ?? ''
     return {
       key: guid,
@@ -110,7 +110,7 @@ async function readDelivery(
     value === null ? [] : [[name, String(value)] as const],
   )
   const names = new Set(pairs.map(([name]) => name.toLowerCase()))
-  // A delivery always has both: the event key and the type are read from them.
+  // A delivery always has both headers: the event key and the type are read from them.
   if (!names.has('x-github-delivery')) pairs.push(['X-GitHub-Delivery', guid])
   if (!names.has('x-github-event')) pairs.push(['X-GitHub-Event', event])
   const json = membersOf(membersOf(answer.text).get('request') ?? '').get('payload') ?? ''

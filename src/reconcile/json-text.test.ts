@@ -22,7 +22,7 @@ test('other values have neither members nor elements', () => {
   }
 })
 
-test('whatever the value and its indentation, the parts are those that JSON.parse finds', () => {
+test('for any value and indentation, the parts are those that JSON.parse finds', () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(0, 2, '\t', '\r\n '), (json, indentation) => {
       const value: unknown = JSON.parse(json)

@@ -7,9 +7,10 @@ interface Page<Item> {
 }
 
 /**
- * Reads a list that begins with the newest item so that the oldest page comes first: ordered
+ * Reads a list that begins with the newest item, and returns the oldest page first: ordered
  * subscribers must get events in the order in which they occurred. The first pass remembers only
- * where each page begins; the way back reads each page again. New items do not move a cursor.
+ * where each page begins. The second pass reads each page again, from the oldest. New items do not
+ * move a cursor.
  */
 export async function* oldestFirst<Item>(
   readPage: (cursor: string | undefined) => Promise<Page<Item>>,

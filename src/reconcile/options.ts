@@ -3,18 +3,18 @@ import { check, strict } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { ApiWait } from './api.ts'
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface ReconcileProgress {
   readonly listed: number
   readonly missing: number
   readonly recorded: number
-  /** How much of the window was read, from 0 to 1. Undefined: unknown. */
+  /** The share of the window that was read, from 0 to 1. Undefined: unknown. */
   readonly share?: number
-  /** The run is waiting for the API. */
+  /** Set while the run waits for the API. */
   readonly wait?: ApiWait
 }
 
-/** Each missing event is kept in memory for the report. */
+/** The limit on missing events, because each is kept in memory for the report. */
 const MAX_MISSING = 10_000
 
 const commonFields = {
@@ -22,7 +22,7 @@ const commonFields = {
   apiKey: z.string({ error: 'pass the key of the API: it is not the signing secret' }).min(1),
   since: z.date({ error: 'pass a Date: where the window begins' }),
   until: z.date().optional(),
-  /** Types or patterns. Undefined: every type that a subscriber wants. */
+  /** Types or patterns. Undefined: every type that has a subscriber. */
   types: z.array(z.string().min(1)).min(1).optional(),
   /** 'report' changes nothing. */
   mode: z.enum(['record', 'report']).optional(),
@@ -30,7 +30,7 @@ const commonFields = {
   limit: z.int().positive().max(MAX_MISSING).default(MAX_MISSING),
   /** Another address of the API: GitHub Enterprise Server, or a test. */
   apiUrl: z.string().refine(isSafeUrl, 'must be an https:// URL; http:// only on this machine').optional(),
-  /** Who runs it, and why. The audit records both if anything was recorded. */
+  /** The actor and the reason. The audit records both if anything was recorded. */
   by: z.string().min(1).default('hooks.reconcile'),
   why: z.string().min(1).default('events that never arrived'),
   /** Stops the run. The report contains the work done so far. */
@@ -46,12 +46,12 @@ const commonFields = {
 const schemas = {
   stripe: strict({
     ...commonFields,
-    /** The id of the webhook endpoint: only the types that it enables are missing. */
+    /** The id of the webhook endpoint. Only the types that the endpoint enables can be missing. */
     endpoint: z
       .string()
       .regex(/^we_\w+$/, 'must be the id of a webhook endpoint, which begins with we_')
       .optional(),
-    /** A connected account. Its events are listed instead. */
+    /** A connected account, whose events are listed instead. */
     account: z
       .string()
       .regex(/^acct_\w+$/, 'must be the id of an account, which begins with acct_')

@@ -7,9 +7,9 @@ import { requireProgress } from './newest-first.ts'
 import type { ShopifyListOptions } from './options.ts'
 
 /*
- * Shopify has no list of events or deliveries, and advises to read the objects that changed. That
- * shows a change, but not the key of its delivery: the event of a change has a derived key, and a
- * later delivery of the same change is a second event (docs/reconcile.md).
+ * Shopify has no list of events or deliveries, and recommends reading the changed objects. An
+ * object shows a change, but not the key of its delivery. So the event of a change has a derived
+ * key, and a later delivery of the same change is a second event (docs/reconcile.md).
  *
  * Uses the REST API, because webhooks contain the same representation of an object.
  */
@@ -125,7 +125,7 @@ function changedObjects(
         // An object is created once, so its version is not part of the key.
         if (isNew && wants(resource.create) && !known.has(resource.create))
           return event(resource.create, `reconciled:${resource.create}:${id}`)
-        // Any later event about the object has told of this change.
+        // Any later event about the object includes this change.
         const isKnown = [...known.values()].some((occurredAtMs) => occurredAtMs >= updatedAtMs)
         if (isKnown || !wants(resource.update)) return undefined
         return event(resource.update, `reconciled:${resource.update}:${id}:${object.updated_at}`)
@@ -134,7 +134,7 @@ function changedObjects(
   })
 }
 
-/** The headers that a delivery has, with the derived key in the place of Shopify's. */
+/** The headers of a delivery, with the derived key in place of Shopify's key. */
 function headersOf({
   type,
   key,

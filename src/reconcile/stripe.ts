@@ -8,13 +8,13 @@ import { oldestFirst } from './newest-first.ts'
 import type { StripeListOptions } from './options.ts'
 
 /*
- * GET /v1/events lists the events of the last 30 days, newest first, a hundred at most per page.
- * Each is rendered in the account's API version of when it was created, while an endpoint may have
- * a version of its own.
+ * GET /v1/events lists the events of the last 30 days, newest first, at most a hundred per page.
+ * Each event is rendered in the API version that the account had when the event was created. An
+ * endpoint may have another version.
  */
 
 const PAGE_SIZE = 100
-/** The API accepts no more types. */
+/** The largest number of types that the API accepts. */
 const MAX_TYPES = 20
 
 const pageSchema = z.object({

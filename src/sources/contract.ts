@@ -1,7 +1,10 @@
 import type { ErrorCode } from '../model/errors.ts'
 import type { Version } from '../model/version.ts'
 
-/** One received HTTP request, as a source sees it. The body stays bytes until it is verified. */
+/**
+ * One received HTTP request, in the form that sources read. The body stays bytes until it is
+ * verified.
+ */
 export interface Delivery {
   readonly method: string
   /** Path and query as received. */
@@ -9,11 +12,16 @@ export interface Delivery {
   /** The value of a header by its lower-case name. Repeated headers are joined with `, `. */
   header(name: string): string | undefined
   readonly body: Uint8Array
-  /** Arrival in epoch milliseconds. The age of a signature is checked once, against this time. */
+  /**
+   * The time of arrival, in milliseconds since 1970. The age of a signature is checked once,
+   * against this time.
+   */
   readonly receivedAtMs: number
 }
 
-/** Why a delivery is rejected. `detail` is for our own log, never for the sender. */
+/**
+ * The reason why a delivery is rejected. `detail` is for the log of hookonce, never for the sender.
+ */
 export interface Refusal {
   readonly ok: false
   readonly code: ErrorCode
@@ -32,8 +40,8 @@ export interface Verified {
 }
 
 /**
- * A documented field that is missing from a delivery. `detail` is for our own log and contains
- * nothing of the body.
+ * A documented field that is missing from a delivery. `detail` is for the log of hookonce and
+ * contains nothing of the body.
  */
 export interface Unread {
   readonly code: 'EVENT_KEY_MISSING' | 'EVENT_TYPE_MISSING'
@@ -116,13 +124,13 @@ export interface Source<
   /** How long the provider retries. Keys must be kept longer than this. */
   readonly retryWindowMs: number
   /**
-   * What happens to event types that match no subscriber: answered with 200 and counted, or also
-   * recorded.
+   * The handling of event types without a subscriber: they are answered with 200 and counted, or
+   * also recorded.
    */
   readonly unwanted: 'ignore' | 'record'
   /**
-   * What happens when a different body arrives under a known key: the first body stays and the
-   * delivery is answered with 200, or the delivery is rejected with 409.
+   * The handling of a different body under a known key. The first body stays and the delivery is
+   * answered with 200, or the delivery is rejected with 409.
    */
   readonly mismatch: 'keep-first' | 'reject'
   /**
@@ -166,14 +174,14 @@ export interface Source<
   readonly alwaysBatches?: boolean
   identify(delivery: Delivery): Identified<Payload, Subject> | Refusal
   /**
-   * Explains in one sentence why this delivery was rejected, for our own log. The sentence contains
-   * no secret and nothing of the body. The work is bounded, but many times that of verifying. Also
-   * tries the secrets of the other sources.
+   * Explains in one sentence why this delivery was rejected, for the log of hookonce. The sentence
+   * contains no secret and nothing of the body. The work is bounded, but many times that of
+   * verifying. Also tries the secrets of the other sources.
    */
   diagnose?(delivery: Delivery, refusal: Refusal, others?: readonly NamedSource[]): string
   /**
-   * Every event type that the provider documents, or patterns of them. Absent if nobody knows. A
-   * subscriber to any other type causes a warning.
+   * Every event type that the provider documents, or patterns of them. Absent if the types are
+   * unknown. A subscriber to any other type causes a warning.
    */
   readonly eventTypes?: readonly string[]
   /**

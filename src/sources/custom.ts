@@ -51,7 +51,7 @@ export function custom<Payload = unknown, Subject = unknown, Type extends string
     onSecret,
     ...description
   } = checked
-  // In this merged object `settings` holds the values, and their names are the ones that the
+  // In this merged object `settings` holds the values. Their names are the names that the
   // description requires.
   const { settings } = description
   return compile(description, {

@@ -29,8 +29,8 @@ const textOf = strict({
 })
 
 // For senders without an event id. Every field must be present, because a key of fewer fields would
-// merge events. Fields that a sender sometimes omits are `optional` and count as empty. If headers
-// distinguish events with equal bodies, add 'body-hash' to the fields.
+// merge events. A field that a sender sometimes omits is `optional`, and counts as empty if it is
+// missing. If headers distinguish events with equal bodies, add 'body-hash' to the fields.
 const hashed = strict({
   hash: z.array(z.union([place, bodyHash, itemHash, textOf])).min(1),
   optional: z
@@ -39,7 +39,7 @@ const hashed = strict({
     .optional(),
 })
 
-// For senders that give an id to some of their events only.
+// For senders that give an id only to some of their events.
 const conditional = strict({
   when: z.record(locator, z.array(z.string().min(1)).min(1)),
   key: z.union([hashed, bodyHash, itemHash, eachDelivery]),
@@ -124,7 +124,7 @@ const about = strict({
    */
   confidence: z.enum(['verified', 'documented', 'uncertain']),
   evidence: z.array(z.string().min(1)).min(1),
-  /** Which parts the evidence does not cover, in words. */
+  /** A description of the parts that the evidence does not cover. */
   unverified: z.array(z.string()).default([]),
   /** Notes for users of this provider. */
   notes: z.array(z.string()).default([]),
@@ -155,13 +155,13 @@ export const descriptionShape = {
   apiKeys: strict({ prefixes: z.array(z.string().min(1)).min(1), advice: z.string().min(1) }).optional(),
   /** Values besides the secret that the options must provide, each with its meaning. */
   settings: z.record(z.string().regex(/^[A-Za-z]+$/), z.string().min(1)).default({}),
-  // Default for senders that do not state it: a week. A Friday outage is fixed on Monday, and some
-  // senders retry for five days.
+  // The default for senders that do not state it: a week. A Friday outage is fixed on Monday, and
+  // some senders retry for five days.
   retryWindowHours: z.number().positive().default(168),
   /** How long the sender waits for an answer, if documented. */
   answerWithinSeconds: z.number().positive().optional(),
   acceptedStatus: z.int().min(200).max(299).default(202),
-  /** The body of the answer, if the provider requires a certain one. */
+  /** The body of the answer, if the provider requires a certain body. */
   acceptedBody: z.string().optional(),
   /** Headers of every answer to a genuine delivery. Values may contain {setting:name}. */
   acceptedHeaders: z.record(headerName, z.string()).default({}),
@@ -212,7 +212,7 @@ function settingsRead({ signature, handshake = [], acceptedHeaders }: RelatedPar
   const templates = [
     ...(isDigest(signature) ? [signature.content] : []),
     ...Object.values(acceptedHeaders),
-    // Every text of the replies, including computed ones.
+    // Every text of the replies, including computed texts.
     ...handshake.map(({ reply }) => JSON.stringify(reply)),
   ]
   const tokens = handshake.some(({ token }) => token !== undefined) ? ['verifyToken'] : []

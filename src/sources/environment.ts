@@ -2,7 +2,7 @@ import type { ProviderDescription } from './description.ts'
 
 /*
  * The environment variables of a provider. The commands read them and the provider's page shows
- * them. Only this file knows how they are named.
+ * them. Their names are defined only here.
  */
 
 /**

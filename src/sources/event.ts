@@ -17,7 +17,7 @@ export interface Recorded {
 /** The fields that identify an event. */
 export type Identity = Pick<Identified, 'key' | 'type' | 'objectId' | 'occurredAtMs'>
 
-/** The event as a handler receives it. */
+/** The event in the form that a handler receives. */
 export function eventOf(identified: Omit<Identified, 'ok'>, recorded: Recorded): Event {
   return new RecordedEvent(identified, recorded)
 }

@@ -9,7 +9,7 @@ import { MARKER } from './redact/marker.ts'
  */
 
 /**
- * Not recorded: headers of the connection, credentials of whoever sent the request, and the mark
+ * Headers that are not recorded: headers of the connection, credentials of the sender, and the mark
  * that only reconciliation may set.
  */
 const NOT_RECORDED = new Set([
@@ -54,7 +54,7 @@ export function headerLines(pairs: readonly string[], source: SecretFilter): str
   return lines
 }
 
-/** Removes headers that contain the secret. Earlier versions recorded them. */
+/** Removes headers that contain the secret. Earlier versions recorded such headers. */
 export function withoutSecrets(lines: string, { withholds }: SecretFilter): string {
   if (withholds === undefined) return lines
   return headerEntries(lines)
@@ -63,7 +63,7 @@ export function withoutSecrets(lines: string, { withholds }: SecretFilter): stri
     .join('')
 }
 
-// Checked first, because most headers have a length that none of these has.
+// Checked first, because most headers have a length that none of these headers has.
 const LENGTHS = new Set([...NOT_RECORDED].map((name) => name.length))
 
 function isRecorded(name: string): boolean {

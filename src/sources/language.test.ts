@@ -18,7 +18,7 @@ function arriving(signed: Partial<SignedDelivery>, changed: Partial<Delivery> = 
 
 const hmac = (text: string): string => createHmac('sha256', 's').update(text).digest('hex')
 
-describe('what is signed', () => {
+describe('the signed content', () => {
   it.each<[content: string, signed: string, more?: Partial<CustomOptions>]>([
     ['{url}{body}', `https://acme.test/in?a=1${BODY}`, { url: 'https://acme.test/in' }],
     ['{method}{url}{body}', `POSThttps://acme.test/in?b=2${BODY}`, { url: 'https://acme.test/in?b=2' }],
@@ -117,7 +117,7 @@ describe('what is signed', () => {
     expect(verified(`${ours},${ours}`)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
     expect(verified('1700000000000')).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
     expect(verified(`1700000000001,${ours}`)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
-    // Only so many are compared.
+    // Only this many signatures are compared.
     expect(verified(['1700000000000', ...Array(8).fill(other), ours].join(','))).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
     })
@@ -151,7 +151,7 @@ describe('what is signed', () => {
     const ours = hmac(`n0nce=.${BODY}`)
     expect(verified(`t=n0nce=,s=${ours}`)).toEqual({ ok: true, secret: 1 })
     expect(verified(`s=${ours},t=n0nce=`)).toMatchObject({ ok: true })
-    // Of repeated items the first counts.
+    // Of repeated items, the first is used.
     expect(verified(`t=other,t=n0nce=,s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
     expect(verified(`s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MISSING' })
     expect(verified(`t=ĳ,s=${ours}`)).toMatchObject({ code: 'SIGNATURE_MALFORMED' })
@@ -224,7 +224,7 @@ describe('what is signed', () => {
   })
 })
 
-describe('what signs', () => {
+describe('the proof', () => {
   it('may be a plain hash over the secret and the content', () => {
     const source = custom({
       secret: ['other', 's'],

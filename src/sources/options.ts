@@ -13,7 +13,7 @@ type OneSecret = string | undefined | { readonly env: string } | { readonly file
 /** The secrets as texts. */
 export type ResolvedSecret = string | undefined | readonly (string | undefined)[]
 
-/** The owner of the secrets that a function must return. */
+/** The name of the source whose secrets a function must return. */
 export interface SecretOwner {
   readonly provider: string
   readonly tenant: string

@@ -39,7 +39,7 @@ export function provider<
 
 /**
  * A provider whose factory takes the types of the provider's own SDK: `stripe<Stripe.Event>()`. Its
- * call signature says what they mean; a source of `never` has all of them.
+ * call signature defines their meaning. A source of `never` has all types.
  */
 export function typedProvider(
   description: ProviderDescription,

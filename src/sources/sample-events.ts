@@ -14,7 +14,7 @@ export interface SampleRequest {
   readonly key?: string | undefined
 }
 
-/** Events of one object, one second apart. */
+/** Samples of several events of one object, one second apart. */
 export function sampleEvents(
   { provider }: Pick<SigningSource, 'provider'>,
   { type, key = `evt_${randomBytes(8).toString('hex')}` }: SampleRequest,
@@ -55,8 +55,8 @@ export function signedSample(
 }
 
 /**
- * What is signed of a body that arrived before. Some providers send an envelope with a signature
- * around the event: only the event can be signed with another secret.
+ * The part of a recorded body that is signed. Some providers wrap the event in an envelope with a
+ * signature: only the event can be signed with another secret.
  */
 export function signableBody(source: SigningSource, body: Sample['body']): Sample['body'] {
   if (source.description.body !== 'coded') return body

@@ -15,7 +15,7 @@ export function withFields(
 ): Uint8Array | string {
   if (fields.length === 0) return body
   const text = Buffer.from(body).toString('utf8')
-  // A body that only code can read is sampled as JSON, which that code encodes.
+  // A body that only code can parse is edited as JSON, which that code encodes.
   const isJson = kind === 'json' || kind === 'coded' || (typeof kind === 'object' && 'jsonOr' in kind)
   if (isJson) return JSON.stringify(setFields(JSON.parse(text), fields))
   if (kind === 'xml') return writeXml(setFields(parseXmlText(text), fields))

@@ -17,7 +17,7 @@ import { formatTimestamp } from './schemes/timestamp.ts'
 import { tokenText } from './schemes/token.ts'
 import { type DigestSignature, isDigest, type Signature } from './signature.ts'
 
-/** A delivery to sign like the provider does. */
+/** A delivery to be signed as the provider signs. */
 export interface Sample {
   readonly body: Uint8Array | string
   /** The date of the signature. Default: now. */
@@ -131,7 +131,7 @@ function draftOf(description: CheckedDescription, sample: Sample): Draft {
   return draft
 }
 
-/** The names of headers that are part of the signed content. Missing ones get a random value. */
+/** The names of headers that are part of the signed content. Missing headers get a random value. */
 function signedHeaderNames({ signature }: CheckedDescription): string[] {
   if (!isDigest(signature)) return []
   return templatePieces(signature.content).flatMap(({ placeholder = '' }) => headerOf(placeholder) ?? [])

@@ -4,7 +4,7 @@ import { checkTemplate, headerName, isRequestLocator, requestLocator } from './p
 
 /*
  * How a provider proves that it sent a delivery. Every kind defines where the proof is (`header`,
- * or `at` for other places) and what it covers.
+ * or `at` for other places) and which parts it covers.
  */
 
 const DIGESTS = [

@@ -1,12 +1,9 @@
 import type { Event } from '../model/event.ts'
 import type { Source } from './contract.ts'
 
-/*
- * How a subscriber gets the types of the events that it subscribes to. Nothing here exists at run
- * time.
- */
+/* Types that give a subscriber the types of its events. Nothing here exists at run time. */
 
-/** What the SDK of a provider knows about one event type. */
+/** The types that the SDK of a provider has for one event type. */
 export interface EventShape {
   readonly payload: unknown
   readonly object: unknown
@@ -18,7 +15,7 @@ export type ListedType<List extends readonly string[]> = Exclude<List[number], `
 /** The event types of a source. */
 export type TypeOf<S> = S extends Source<unknown, unknown, infer Type> ? Type : string
 
-/** What a subscriber may ask for: a type of the source, or any pattern. */
+/** The event types that a subscriber may name: a type of the source, or any pattern. */
 export type TypePattern<S> = TypeOf<S> | `${string}*${string}`
 
 /**
@@ -46,21 +43,24 @@ type MatchingKeys<Shapes, Pattern extends string, Key = keyof Shapes> = Key exte
       : never
   : never
 
-/** Events whose shape is not known. None if the shapes cover every type of the source. */
+/** Events whose shape is not known. `never` if the shapes cover every type of the source. */
 type Unshaped<Payload, Subject, Type extends string, Shapes, Pattern extends string> = [
   Exclude<Asked<Type, Pattern>, keyof Shapes>,
 ] extends [never]
   ? never
   : Event<Payload, Subject, Exclude<Asked<Type, Pattern>, keyof Shapes>>
 
-/** The types of a source that a subscriber asked for. A pattern is not told from any text. */
+/**
+ * The types of a source that a subscriber named. The compiler cannot distinguish a pattern from
+ * other texts.
+ */
 type Asked<Type extends string, Pattern extends string> = Pattern extends `${string}*${string}`
   ? Type
   : string extends Pattern
     ? Type
     : Pattern
 
-/** `invoice.*` as a type of text. */
+/** The pattern `invoice.*` as a template literal type. */
 type Matching<Pattern extends string> = Pattern extends `${infer Before}*${infer After}`
   ? `${Before}${string}${Matching<After>}`
   : Pattern

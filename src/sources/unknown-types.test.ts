@@ -26,11 +26,11 @@ describe('a type that the provider does not document', () => {
     expect(message).toContain(`"${given}" (did you mean "${meant}"?)`)
   })
 
-  test('is named without advice if nothing is close', () => {
+  test('gets no suggestion if nothing is close', () => {
     expect(messages('stripe', 'zzzzzz')).toEqual(['.on(): no event type of stripe is named "zzzzzz"'])
   })
 
-  test('among several, only the unknown ones are named', () => {
+  test('among several types, only the unknown ones are reported', () => {
     expect(messages('github', 'push', 'pusch', 'issues.*')).toHaveLength(1)
   })
 })
@@ -43,7 +43,7 @@ test.each([
   expect(messages(source, ...patterns)).toEqual([])
 })
 
-test('a source without a list knows nothing', () => {
+test('a source without a list causes no warning', () => {
   const signature = { algorithm: 'hmac-sha256', header: 'x-sig', encoding: 'hex' } as const
   const event = { key: 'json:id', type: 'json:type' } as const
   const unlisted = custom({ secret: 'x', signature, event })

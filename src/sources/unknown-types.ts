@@ -2,15 +2,15 @@ import { didYouMean } from '../input/closest.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import type { Source } from './contract.ts'
 
-/** A setup that works, but never runs a handler. */
+/** A setup that works, but whose handler never runs. */
 export interface UnknownType {
   readonly message: string
   readonly detail: string
 }
 
 /**
- * Warns of types and patterns that match nothing in the provider's list. Never an error: the
- * provider may have new types. Without a list nothing is known, so nothing is returned.
+ * Warns of types and patterns that match nothing in the provider's list. Never throws: the provider
+ * may have new types. Without a list, returns nothing.
  */
 export function unknownTypes(
   { provider, eventTypes }: Pick<Source, 'provider' | 'eventTypes'>,
@@ -27,7 +27,7 @@ export function unknownTypes(
     }))
 }
 
-/** Lists contain patterns too, where the provider lets its users name types. */
+/** Lists may contain patterns, if the users of a provider may name types. */
 function isKnown(pattern: string, eventTypes: readonly string[]): boolean {
   const matches = typeMatcher(pattern)
   return eventTypes.some((type) => matches(type) || (type.includes('*') && typeMatcher(type)(pattern)))

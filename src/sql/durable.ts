@@ -10,10 +10,10 @@ const durable = (isLocal: boolean): string =>
   `case when current_setting('synchronous_commit') = 'off'
      then set_config('synchronous_commit', 'on', ${isLocal}) end`
 
-/** For the current transaction. */
+/** Statement for the current transaction. */
 export const DURABLE = durable(true)
 
-/** For all transactions of the session. */
+/** Statement for all transactions of the session. */
 export const DURABLE_SESSION = durable(false)
 
 /**

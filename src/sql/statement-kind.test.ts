@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { refuseInWrite } from './statement-kind.ts'
 
-describe('a write that changes the session is refused, and the way out is named', () => {
+describe('a write that changes the session is refused, and the error names the alternative', () => {
   test.each([
     'set search_path = tenant_a',
     'SET LOCAL role app',
@@ -28,7 +28,7 @@ describe('a write that changes the session is refused, and the way out is named'
   })
 })
 
-describe('a write that leaves the session as it was is not refused', () => {
+describe('a write that leaves the session unchanged is not refused', () => {
   test.each([
     `update a set b = 'set_config(x)'`,
     `insert into log (text) values ($body$select set_config('a', 'b', true)$body$)`,

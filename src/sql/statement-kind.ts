@@ -5,7 +5,7 @@ const CONTROL = /^(begin|start\s+transaction|commit|end|abort|rollback|prepare\s
 const TO_SAVEPOINT = /^rollback\s+(work\s+|transaction\s+)?to\b/i
 const SAVEPOINT = /^(savepoint|release)\b/i
 /**
- * Statements whose effect on the session outlives them. NOTIFY is not one: it is sent with the
+ * Statements whose effect on the session outlives them. NOTIFY is not listed: it is sent with the
  * commit.
  */
 const OF_SESSION = /^(set|reset|discard|deallocate|prepare|listen|unlisten|declare|fetch|move|close|load)\b/i
@@ -31,7 +31,7 @@ export function refuseControl(text: string): void {
  * Without values, pg would send a text that may hold several statements.
  */
 export function asOneStatement<Query extends { readonly text: string }>(query: Query): Query {
-  // SQL tags create objects whose text is a getter of their class.
+  // SQL tag functions create objects whose text is a getter of their class.
   return { ...query, text: query.text, queryMode: 'extended' }
 }
 
@@ -79,7 +79,7 @@ const NOT_CODE = /'(?:[^']|'')*'|--[^\n\r]*|\/\*[\s\S]*?\*\//g
 const DOLLAR_TEXT = /\$(\w*)\$[\s\S]*?\$\1\$/g
 
 function sessionCall(said: string): RegExpExecArray | undefined {
-  // Few statements have one, so only those are examined further.
+  // Few statements have a string or comment, so only those are examined further.
   if (!SESSION_CALL.test(said)) return undefined
   const code = said.replace(NOT_CODE, ' ')
   return SESSION_CALL.exec(/^do\b/i.test(said) ? code : code.replace(DOLLAR_TEXT, ' ')) ?? undefined

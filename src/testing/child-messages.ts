@@ -19,7 +19,7 @@ export interface ChildFault {
   readonly id: number
   readonly kind: FaultKind
   readonly point: CrashPoint
-  /** How many more times the point must be reached. */
+  /** How many more times the point must be reached before the fault happens. */
   readonly left: number
 }
 

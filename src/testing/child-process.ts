@@ -9,11 +9,11 @@ import type { TestProcess } from './process.ts'
 
 export interface ChildOptions {
   readonly settings: ChildSettings
-  /** For Node.js, such as `['--import', 'tsx']`. */
+  /** Options of Node.js, such as `['--import', 'tsx']`. */
   readonly execArgv: readonly string[]
   readonly log: Journal
   readonly shiftMs: () => number
-  /** A fault that was armed has happened in the child. */
+  /** Called when an armed fault has happened in the child. */
   readonly onHit: (fault: number, process: TestProcess) => void
 }
 
@@ -67,7 +67,7 @@ export async function startChild(options: ChildOptions): Promise<RunningChild> {
       send({ shiftMs: options.shiftMs() })
     },
     async close() {
-      // Its end is awaited, so it keeps this process running until then.
+      // The listener for its end keeps this process running until then.
       child.ref()
       child.channel?.ref()
       self.thaw()
@@ -108,5 +108,5 @@ export async function startChild(options: ChildOptions): Promise<RunningChild> {
   }
 }
 
-/** A process that does not stop in this time is killed. */
+/** A process that does not stop within this time is killed. */
 const STOP_MS = 5_000

@@ -21,7 +21,7 @@ const armed = faults()
 let { shiftMs } = settings
 let goOn: () => void = () => undefined
 
-/** Resolves when the message has been sent: a killed process sends nothing more. */
+/** Resolves when the message was sent: a killed process sends nothing more. */
 function tell(message: FromChild): Promise<void> {
   return new Promise((resolve) => {
     if (!process.connected || !process.send) return resolve()

@@ -7,15 +7,15 @@ import { type Duration, durationMs } from './duration.ts'
 export interface TestClock {
   now(): Date
   /**
-   * Moves time forward: retries become due, keys and bodies pass their retention, signatures get
-   * too old. Leases of living processes are kept.
+   * Moves time forward: retries become due, keys and bodies pass their retention, signatures
+   * expire. Leases of living processes are kept.
    */
   advance(by: Duration): Promise<void>
 }
 
 export interface OpenClock extends TestClock {
   readonly nowMs: number
-  /** How far it is ahead of the real time. */
+  /** The lead over the real time. */
   shiftMs(): number
 }
 

@@ -11,19 +11,19 @@ import type { ArmedFault, CrashPoint } from './faults.ts'
 import type { JobFilter, WaitOptions } from './journal.ts'
 import type { Row } from './rows.ts'
 
-/* What a test holds. */
+/* The object that a test uses. */
 
-/** What a factory may return instead of only the hooks. */
+/** A factory may return this instead of only the hooks. */
 export interface TestApp<S extends Sources> {
   readonly hooks: Hookonce<S>
-  /** Deliveries are sent to this app, instead of to the hooks: an Express app, or any listener. */
+  /** Deliveries are sent to this app instead of the hooks: an Express app, or any listener. */
   readonly app?: RequestListener | undefined
   /** Closes the resources of the factory. */
   readonly close?: (() => unknown) | undefined
 }
 
 /**
- * Makes the hooks on a database. Called again for each simulated process, like a restart of the
+ * Creates the hooks on a database. Called again for each simulated process, like a restart of the
  * app.
  */
 export type HooksFactory<S extends Sources> = (
@@ -34,19 +34,20 @@ export type HooksFactory<S extends Sources> = (
 export interface TestHooksOptions {
   /** A PostgreSQL whose role may create databases. Default: an embedded one. */
   readonly server?: string | undefined
-  /** Makes your tables. Runs once per server, not once per test. */
+  /** Creates your tables. Runs once per server, not once per test. */
   readonly setup?: ((database: string) => unknown) | undefined
-  /** Change it if `setup` reads files: otherwise only its source text identifies a version. */
+  /** Change this if `setup` reads files: otherwise only its source text identifies a version. */
   readonly setupVersion?: string | undefined
   /** The schema of the ledger, if a factory makes hooks that do not use the default. */
   readonly schema?: string | undefined
-  /** Deliveries are sent to this app, instead of to the hooks. */
+  /** Deliveries are sent to this app instead of the hooks. */
   readonly app?: RequestListener | undefined
   /** The path of deliveries to `app`. Default: `/webhooks/<source>`. */
   readonly path?: ((source: string) => string) | undefined
   /**
-   * Each process of the test is a real one, which is killed with SIGKILL and frozen with SIGSTOP. It
-   * imports the factory from this module. The factory must be passed to testHooks() too.
+   * Makes each process of the test a real process, which is killed with SIGKILL and frozen with
+   * SIGSTOP. It imports the factory from this module. The factory must be passed to testHooks()
+   * too.
    */
   readonly process?: RealProcess | undefined
   /** `start: false`: events are recorded, but no worker runs. */
@@ -69,7 +70,7 @@ export interface FaultOptions {
 
 /** hookonce on the test's own database, with a clock and with faults. */
 export interface TestHooks<S extends Sources> {
-  /** The hooks under test. After a crash: those of the next process. */
+  /** The hooks under test. After a crash, the hooks of the next process. */
   readonly hooks: Hookonce<S>
   /** The URL of the database. It is not affected by crashes. */
   readonly database: string
@@ -78,13 +79,13 @@ export interface TestHooks<S extends Sources> {
   readonly downstream: Downstream
   readonly deliver: Deliver<S>
   /**
-   * Waits until everything that was delivered is at rest: processed, failed, or waiting for a
-   * person. Moves the clock to scheduled retries.
+   * Waits until every delivered event is at rest: processed, failed, or waiting for a person. Moves
+   * the clock to scheduled retries.
    */
   settled(options?: WaitOptions): Promise<void>
   /** Waits for a job that is or was in a state. Does not move the clock. */
   waitFor(filter: JobFilter, options?: WaitOptions): Promise<JobView>
-  /** All jobs, in the order of their arrival. */
+  /** All jobs, in order of arrival. */
   jobs(): Promise<JobView[]>
   /** The records of an effect. */
   effects(key: string): Promise<EffectHistory>
@@ -105,7 +106,7 @@ export interface TestHooks<S extends Sources> {
 }
 
 export interface Frozen {
-  /** The frozen process continues, and does not know that time has passed. */
+  /** The frozen process continues, unaware that time has passed. */
   thaw(): void
 }
 
@@ -128,9 +129,12 @@ export interface PermutationOptions<S extends Sources> {
   readonly limit?: number
   /** Repeats the sample of an earlier run. Default: random, and part of the error. */
   readonly seed?: number
-  /** The tables to compare. Default: all that are not the ledger's. */
+  /** The tables to compare. Default: all tables except the ledger's. */
   readonly tables?: readonly string[]
-  /** Columns that may differ. Columns with a default such as `now()` or a sequence always may. */
+  /**
+   * Columns that may differ. Columns with a default such as `now()` or a sequence may always
+   * differ.
+   */
   readonly ignore?: readonly string[]
   /** Further values that must be equal in all schedules. */
   readonly observe?: (t: TestHooks<S>) => unknown
@@ -146,8 +150,8 @@ export interface PermutationReport {
 
 /**
  * Delivers the events in every order and number, each schedule on its own database. Compares the
- * rows with those of the events as given, once each. Throws TEST_DIVERGED with the shortest
- * schedule that leads to other rows.
+ * rows with the rows after each event was delivered once, in the given order. Throws TEST_DIVERGED
+ * with the shortest schedule that leads to other rows.
  */
 export type Permutations<S extends Sources> = (
   events: readonly ScheduledEvent<S>[],

@@ -24,8 +24,8 @@ export interface DeliverOptions {
   readonly occurredAt?: Date
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * The body as it is, instead of a sample: no byte of it changes, unless the provider signs inside
-   * the body. Takes no overrides, and one type.
+   * The exact body, instead of a sample: no byte of it changes, unless the provider signs inside
+   * the body. Allows no overrides, and only one type.
    */
   readonly body?: string | Uint8Array
   /** How often the same event is delivered. Default: 1. */
@@ -36,13 +36,13 @@ export interface DeliverOptions {
    * With several types: `true` sends the last first; a list of positions, from 0, sets any order.
    */
   readonly reorder?: boolean | readonly number[]
-  /** The clock moves by this before each delivery except the first. */
+  /** The clock moves forward by this duration before each delivery except the first. */
   readonly delay?: Duration
   /** The reply to the first delivery never arrives, so the provider sends it again. */
   readonly loseReply?: boolean
   /** Changes the delivery after it was signed: one byte of the body, or of the signature. */
   readonly tamper?: 'body' | 'signature' | ((delivery: SignedDelivery) => SignedDelivery)
-  /** When it was signed. Default: when it is sent. A negative duration is that long ago. */
+  /** The time of the signature. Default: when it is sent. A negative duration is that long ago. */
   readonly at?: Date | Duration
 }
 
@@ -71,7 +71,7 @@ export interface Deliver<S extends Sources> {
     overrides?: Overrides,
     options?: DeliverOptions,
   ): Promise<Delivered>
-  /** Delivers several events of one object, each one second after the one before. */
+  /** Delivers several events of one object, one second apart. */
   <Name extends keyof S & string>(
     source: Name,
     types: readonly string[],
@@ -212,14 +212,14 @@ function checkBody(types: readonly string[], overrides: Overrides, { body }: Del
 
 type EventName = Pick<SampleEvent, 'key' | 'type' | 'objectId'>
 
-/** The event that a delivery with a given body names. Of a batch: the one with the wanted key. */
+/** The event in a delivery with a given body. Of a batch, the event with the wanted key. */
 function eventIn(source: SigningSource, delivery: SignedDelivery, wanted: SampleEvent): EventName {
   const { headers, ...request } = delivery
   const whole: Delivery = { ...request, header: (name) => headers[name], receivedAtMs: Date.now() }
   const parts = source.split?.(whole) ?? [whole]
   const found = 'ok' in parts ? [] : parts.map((part) => source.identify(part)).filter((one) => one.ok)
   const event = found.find(({ key }) => key === wanted.key) ?? found[0]
-  // Nothing of a body that the source cannot read is known: the delivery is refused.
+  // The source cannot read the body, so its event is unknown, and the delivery is refused.
   return event ? { key: event.key, type: event.type, objectId: event.objectId ?? '' } : wanted
 }
 

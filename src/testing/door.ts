@@ -42,7 +42,7 @@ export async function openDoor(
     const { end } = response
     const closed = once(response, 'close').finally(() => answering.delete(closed))
     answering.add(closed)
-    // The reply is complete here, and nothing of it was sent.
+    // The reply is complete here, and no byte of it was sent.
     response.end = ((...args: Parameters<typeof end>) => {
       const reached = isRecorded(response.statusCode) ? host.reach('ack') : Promise.resolve()
       void reached.then(() => end.apply(response, args))

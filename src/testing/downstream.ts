@@ -15,8 +15,8 @@ export interface DownstreamCall {
 }
 
 /**
- * The answer to one request. A status of 400 or more: the service refuses and does nothing. `lose`:
- * it acts, and its reply never arrives. `hang`: it acts, and does not answer. `down`: the
+ * The answer to one request. With a status of 400 or more, the service refuses and does nothing.
+ * `lose`: it acts, and its reply never arrives. `hang`: it acts, and does not answer. `down`: the
  * connection breaks before it acts.
  */
 export type DownstreamReply =
@@ -26,7 +26,7 @@ export type DownstreamReply =
   | 'down'
   | { readonly status?: number; readonly body: unknown }
 
-/** The calls of one path. */
+/** The calls to one path. */
 export interface DownstreamCalls {
   readonly path: string
   readonly calls: readonly DownstreamCall[]
@@ -41,11 +41,11 @@ export interface DownstreamCalls {
  */
 export interface Downstream {
   readonly url: string
-  /** All requests, or those of one path. */
+  /** All requests, or the requests to one path. */
   calls(path?: string): readonly DownstreamCall[]
-  /** The requests of one path, for `toHaveHappenedOnce()`. */
+  /** The requests to one path, for `toHaveHappenedOnce()`. */
   at(path: string): DownstreamCalls
-  /** The replies to the next requests of a path, in turn. After them: 200. */
+  /** Sets the replies to the next requests of a path, in turn. Later requests get 200. */
   reply(path: string, ...replies: readonly DownstreamReply[]): void
   close(): Promise<void>
 }

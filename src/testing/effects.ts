@@ -4,11 +4,11 @@ import { type EffectRow, readEffects } from '../ledger/testing/progress.ts'
 /** The records of one effect. */
 export interface EffectHistory {
   readonly key: string
-  /** One record per epoch: a replay with `fresh` begins the next. */
+  /** One record per epoch. A replay with `fresh` begins the next epoch. */
   readonly records: readonly EffectRow[]
-  /** How often its work was called, by all processes. A crash during a call makes it two. */
+  /** The number of calls of its work, by all processes. A crash during a call makes it two. */
   readonly calls: number
-  /** The number of records that it happened. */
+  /** The number of records with the state `done`. */
   readonly happened: number
 }
 

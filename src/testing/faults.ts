@@ -26,15 +26,15 @@ export interface ArmedFault {
 export interface Faults {
   /** `time`: the occurrence of the point, from 1. */
   arm(kind: FaultKind, point: CrashPoint, time: number, id?: number): PendingFault
-  /** The fault with this id has happened, in another process. */
+  /** Records that the fault with this id has happened, in another process. */
   happened(id: number): ArmedFault | undefined
-  /** The fault that happens here, if any. */
+  /** The fault that happens at this point, if there is one. */
   hit(point: CrashPoint): ArmedFault | undefined
   readonly unreached: readonly PendingFault[]
 }
 
 export interface PendingFault extends ArmedFault {
-  /** How many more times the point must be reached. */
+  /** How many more times the point must be reached before the fault happens. */
   readonly left: number
 }
 
@@ -79,7 +79,8 @@ function patternOf(point: CrashPoint): RegExp {
 /** The simulated process in which a handler runs. */
 export interface Host {
   /**
-   * Resolves at once in a living process, after the thaw in a frozen one, and never in a dead one.
+   * Resolves at once in a living process, after the thaw in a frozen process, and never in a dead
+   * process.
    */
   alive(): Promise<void>
   /** Like `alive`, but first carries out the fault that a test has requested here. */

@@ -12,7 +12,7 @@ export interface JobFilter {
   readonly type?: string
   readonly key?: string
   readonly subscriber?: string
-  /** A state that the job is in, or that a run of it ended with. */
+  /** The current state of the job, or a state in which one of its runs ended. */
   readonly state?: JobState
   readonly receiptId?: string
 }
@@ -31,11 +31,11 @@ export interface Journal {
   /** An error of the kit itself, outside any call of the test. */
   fail(error: unknown): void
   throwFailure(): void
-  /** How much was reported. */
+  /** The number of reports. */
   readonly reports: number
-  /** Resolves when something was reported, or a short time has passed. */
+  /** Resolves at the next report, or after a short time. */
   news(): Promise<unknown>
-  /** A timeout, with the present jobs and the latest errors. */
+  /** The error of a timeout, with the current jobs and the latest errors. */
   timedOut(what: string): Promise<HookonceError>
 }
 

@@ -5,8 +5,8 @@ import { type EmbeddedServer, startEmbedded } from '../ledger/embedded/embedded.
 
 /*
  * A process that keeps the embedded test server running for one test process. Test runners kill
- * their workers, so a worker cannot stop the server itself. The keeper's input ends when the worker
- * ends, however it ends. The last keeper stops the server.
+ * their workers, so a worker cannot stop the server itself. The keeper's standard input ends when
+ * the worker ends, in any way. The last keeper stops the server.
  */
 
 /** Many test processes use the server at the same time, each with several engines. */

@@ -3,7 +3,7 @@ import type { Delivered } from './deliver.ts'
 import type { DownstreamCalls } from './downstream.ts'
 import type { EffectHistory } from './effects.ts'
 
-/** Something that can be counted: `await t.effects(key)`, or `t.downstream.at(path)`. */
+/** An object with a count: `await t.effects(key)`, or `t.downstream.at(path)`. */
 export type Happening = EffectHistory | DownstreamCalls
 
 interface Verdict {
@@ -38,7 +38,7 @@ export const matchers = {
 
 /** The types of the matchers, for the runners that they are added to. */
 export interface TestMatchers<Returned> {
-  /** For an effect, or for the calls of a path: exactly one took effect. */
+  /** For an effect, or for the calls to a path: exactly one took effect. */
   toHaveHappenedOnce(): Returned
   toHaveHappenedTimes(times: number): Returned
   /** For a delivery: its last reply was 2xx. */
@@ -47,7 +47,7 @@ export interface TestMatchers<Returned> {
   toBeRefusedWith(code: string): Returned
 }
 
-/** The same without `expect`: for node:test and others. */
+/** Assertions without `expect`: for node:test and other runners. */
 export function assertHappened(received: Happening, times = 1): void {
   const verdict = happened(received, times)
   if (!verdict.pass) throw new HookonceError('TEST_NOT_ONCE', verdict.message())

@@ -35,7 +35,10 @@ export function permutations<S extends Sources>({ open, restore }: PermutationKi
       known.set(id, result)
       return result
     }
-    /** Undefined: the schedule leads to the same rows as its events once each, in their order. */
+    /**
+     * Undefined: the schedule leads to the same rows as delivering each event once, in the given
+     * order.
+     */
     const faultOf = async (schedule: Schedule): Promise<string | undefined> => {
       const plain = [...new Set(schedule)].sort((a, b) => a - b)
       return differences(await run(plain), await run(schedule))
@@ -107,7 +110,7 @@ function diverged<S extends Sources>(
   const shorter = from > schedule.length ? `, shrunk from ${from} deliveries` : ''
   const sample = seed === undefined ? '' : `, seed ${seed}`
   const text = [
-    `this schedule leads to other rows than the events once each, in their order (schedule ${tried}${shorter}${sample}):`,
+    `this schedule leads to other rows than delivering each event once, in the given order (schedule ${tried}${shorter}${sample}):`,
     ...schedule.map(line),
     difference,
   ]

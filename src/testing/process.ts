@@ -15,13 +15,13 @@ export interface TestProcess {
   timeMoved(): Promise<void>
   /** Makes its worker look for jobs. */
   wake(): void
-  /** Stops it, dead or alive, and ends its connections. */
+  /** Stops the process, dead or alive, and ends its connections. */
   close(): Promise<void>
 }
 
 /** An engine and an app behind proxies, which can die and freeze. */
 export interface SimulatedProcess extends TestProcess, Host {
-  /** Sees the outcomes of its runs. */
+  /** Observes the outcomes of its runs. */
   readonly observer: CustomObserver
   /** Resolves when it has died. */
   readonly died: Promise<void>
@@ -35,7 +35,7 @@ export interface ProcessOptions {
   /** The connections that the user's code opens. */
   readonly appProxy: DatabaseProxy
   readonly faults: Faults
-  /** Carries out a fault. Resolves when the run may continue; never after a crash. */
+  /** Carries out a fault. Resolves when the run may continue. Never resolves after a crash. */
   readonly onFault: (fault: ArmedFault, process: SimulatedProcess) => Promise<void>
 }
 
@@ -65,7 +65,7 @@ export function simulatedProcess({ proxy, appProxy, faults, onFault }: ProcessOp
 
   async function alive(): Promise<void> {
     while (state !== 'living') {
-      // Never resolved in a dead process: the run ends here.
+      // In a dead process this never resolves: the run ends here.
       await new Promise<void>((resolve) => {
         if (state === 'frozen') onThaw.push(resolve)
       })
@@ -135,7 +135,7 @@ export function simulatedProcess({ proxy, appProxy, faults, onFault }: ProcessOp
       const stopping = engine?.stop(0)
       if (state === 'living') await Promise.all([stopping, closing])
       else {
-        // Its engine gets errors from now on. Its app never gets an answer, so nothing waits for
+        // From now on, its engine gets errors. Its app never gets an answer, so no code waits for
         // it.
         proxy.close()
         await within(CLOSE_MS, Promise.allSettled([stopping]))

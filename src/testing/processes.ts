@@ -17,13 +17,13 @@ import { movedSource, requireSeat, testOptions } from './test-options.ts'
 
 /** The processes of one test, in sequence or in parallel. */
 export interface Processes<S extends Sources> {
-  /** The newest: deliveries go to it. */
+  /** The newest process, which gets the deliveries. */
   readonly current: RunningProcess<S>
   readonly all: readonly TestProcess[]
   start(): Promise<void>
   /** Resolves when the run at a fault may continue. */
   carryOut(kind: FaultKind, process: TestProcess): Promise<void>
-  /** A fault was armed: informs the real processes. */
+  /** Sends an armed fault to the real processes. */
   arm(fault: PendingFault): void
   /** Resolves when no process is being replaced. */
   idle(): Promise<void>
@@ -145,8 +145,8 @@ export function processes<S extends Sources>(kit: ProcessesOptions<S>): Processe
   }
 
   async function onFault({ kind, point }: ArmedFault, process: SimulatedProcess): Promise<void> {
-    // A run may begin before its delivery is answered. Without this, it would depend on chance
-    // whether the reply is lost too.
+    // A run may begin before its delivery is answered. Without this wait, the loss of the reply
+    // would depend on chance.
     if (point !== 'ack') await running().door.answered()
     await carryOut(kind, process)
   }

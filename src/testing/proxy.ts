@@ -13,7 +13,7 @@ export interface DatabaseProxy {
    * process stays silent, because dead code gets no error either.
    */
   die(): void
-  /** Nothing passes in either direction, and no connection breaks. */
+  /** Blocks both directions, without breaking a connection. */
   freeze(): void
   thaw(): void
   /** Ends the connections of both sides. */

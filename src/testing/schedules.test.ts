@@ -13,7 +13,7 @@ test('every order and number of deliveries, the shortest first', () => {
   expect(allSchedules(3, 2, 221)).toBeUndefined()
 })
 
-test('a sample is the same for the same seed, and holds every event', () => {
+test('a sample is the same for the same seed, and contains every event', () => {
   const sample = sampledSchedules(4, 2, { count: 30, seed: 7 })
   expect(sample).toHaveLength(30)
   expect(sampledSchedules(4, 2, { count: 30, seed: 7 })).toEqual(sample)
@@ -21,7 +21,7 @@ test('a sample is the same for the same seed, and holds every event', () => {
   for (const schedule of sample) expect(new Set(schedule)).toEqual(new Set([0, 1, 2, 3]))
 })
 
-test('a schedule is shrunk to what the fault needs', async () => {
+test('a schedule is shortened to the deliveries that the fault needs', async () => {
   const isBefore = (schedule: Schedule, first: number, second: number): boolean =>
     schedule.includes(second) &&
     schedule.indexOf(first) >= 0 &&

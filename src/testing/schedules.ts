@@ -4,7 +4,7 @@
  */
 export type Schedule = readonly number[]
 
-/** Every order of every number of deliveries; undefined if there are more than `limit`. */
+/** Every order of every number of deliveries. Undefined if there are more than `limit`. */
 export function allSchedules(events: number, maxTimes: number, limit: number): Schedule[] | undefined {
   const found: Schedule[] = []
   for (const counts of countsOf(events, maxTimes)) {

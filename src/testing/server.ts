@@ -8,7 +8,7 @@ import { checkedUrl } from '../ledger/ledger.ts'
 import { openTestDatabases, type TestDatabases } from '../ledger/testing/databases.ts'
 import { HookonceError } from '../model/errors.ts'
 
-/** Not `DATABASE_URL`: a test must never create databases on a production server. */
+/** `DATABASE_URL` is not used: a test must never create databases on a production server. */
 const VARIABLE = 'HOOKONCE_TEST_DATABASE_URL'
 
 const EMBEDDED = ''

@@ -8,7 +8,7 @@ export interface Settling {
   readonly clock: TestClock
   /** Resolves when no process is being replaced. */
   readonly idle: () => Promise<void>
-  /** Deliveries that were started and not awaited. */
+  /** Deliveries that were started but not awaited. */
   readonly inFlight: () => Promise<unknown>
   readonly log: Journal
   readonly wait: WaitOptions
@@ -17,7 +17,10 @@ export interface Settling {
 /** Rounding must not leave the next job due a moment later. */
 const MARGIN_MS = 1
 
-/** Waits until nothing runs and nothing is due. Moves the clock to work that is due later. */
+/**
+ * Waits until nothing runs and nothing is due. Moves the clock to the time of work that is due
+ * later.
+ */
 export async function settle({ pool, clock, idle, inFlight, log, wait }: Settling): Promise<void> {
   const { timeoutMs = WAIT_MS } = wait
   let end = performance.now() + timeoutMs
@@ -31,7 +34,7 @@ export async function settle({ pool, clock, idle, inFlight, log, wait }: Settlin
       if (later === 0) return
       await clock.advance((nextMs ?? 0) + MARGIN_MS)
     } else await news
-    // Work in progress is not late, however slow the machine is.
+    // Work in progress does not count as late, on a machine of any speed.
     if (log.reports !== seen) end = performance.now() + timeoutMs
     seen = log.reports
     if (performance.now() > end) throw await log.timedOut(`the events did not settle in ${timeoutMs} ms`)

@@ -44,7 +44,7 @@ function byText(a: Row, b: Row): number {
 
 const MAX_LINES = 20
 
-/** The rows that differ, as text; undefined if none do. */
+/** The rows that differ, as text. Undefined if there are none. */
 export function differences(expected: Snapshot, actual: Snapshot): string | undefined {
   if (isDeepStrictEqual(expected, actual)) return undefined
   const lines: string[] = []
@@ -65,7 +65,7 @@ export function differences(expected: Snapshot, actual: Snapshot): string | unde
   return [...lines.slice(0, MAX_LINES), ...(rest > 0 ? [`  … ${rest} more lines`] : [])].join('\n')
 }
 
-/** The rows that the others do not have, each as often as it is missing. */
+/** The rows that are missing in the other list. A row that is missing twice is listed twice. */
 function without(rows: readonly Row[], others: readonly Row[]): Row[] {
   const left = [...others]
   return rows.filter((row) => {

@@ -7,7 +7,7 @@ export interface TestGatewayOptions
   extends Pick<TestHooksOptions, 'server' | 'setup' | 'setupVersion' | 'start'> {
   /** The variables that the configuration refers to as `env:NAME`. Default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined
-  /** Other URLs for destinations, by their name: such as an app that the test has started. */
+  /** Other URLs for destinations, by name, such as the URL of an app that the test has started. */
   readonly urls?: Readonly<Record<string, string>> | undefined
 }
 
@@ -24,7 +24,7 @@ export async function testGateway(
   file: string,
   { env = process.env, urls = {}, ...options }: TestGatewayOptions = {},
 ): Promise<TestHooks<Sources>> {
-  // Loaded here only: most tests have no gateway, and would load it and its parser of YAML in vain.
+  // Imported only here: most tests have no gateway, and would load it and its YAML parser in vain.
   const [{ readConfig }, { deliveryPaths }, { gatewayHooks }] = await Promise.all([
     import('../gateway/config/config.ts'),
     import('../gateway/delivery-paths.ts'),

@@ -79,7 +79,8 @@ async function assemble<S extends Sources>(parts: Parts<S>): Promise<TestHooks<S
     pool,
     async onMoved(nowMs) {
       for (const process of running.all) await process.timeMoved()
-      // Retention is counted in days; most moves are as short as the delay of a retry.
+      // Retention is counted in days, but most moves of the clock are as short as the delay of a
+      // retry.
       if (nowMs - prunedAtMs < HOUR_MS) return
       prunedAtMs = nowMs
       await prune(tables, NOTHING_COUNTED)

@@ -16,17 +16,17 @@ import { startProxy } from './proxy.ts'
 import { type Row, tableRows } from './rows.ts'
 import { testDatabases } from './server.ts'
 
-/** Makes the app with its key store. Called again for each simulated process. */
+/** Creates the app with its key store. Called again for each simulated process. */
 export type KeyedApp = (store: KeyStore, database: string) => RequestListener | Promise<RequestListener>
 
 export interface TestKeysOptions {
   /**
-   * A function makes the store on a fresh PostgreSQL. A store of your own, such as one on Redis, is
-   * shared by all processes of the test, and you close it. Default: a store in memory.
+   * A function creates the store on a fresh PostgreSQL. A store of your own, such as a store on
+   * Redis, is shared by all processes of the test, and you close it. Default: a store in memory.
    */
   readonly store?: ((database: string) => KeyStore) | KeyStore | undefined
   readonly server?: string | undefined
-  /** Makes your tables. Runs once per server. */
+  /** Creates your tables. Runs once per server. */
   readonly setup?: ((database: string) => unknown) | undefined
   readonly setupVersion?: string | undefined
 }
@@ -34,12 +34,12 @@ export interface TestKeysOptions {
 export interface KeyedRequest {
   readonly method?: string
   readonly path?: string
-  /** The Idempotency-Key. Default: a new one. */
+  /** The Idempotency-Key. Default: a new key. */
   readonly key?: string
   /** An object is sent as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** How often it is sent with the same key. */
+  /** How often the request is sent with the same key. */
   readonly times?: number
   readonly concurrently?: boolean
   /** The first reply never arrives, so the client sends the request again. */
@@ -51,14 +51,14 @@ export interface KeyedReply {
   readonly status: number | undefined
   readonly body: string
   readonly headers: IncomingHttpHeaders
-  /** Whether it is the stored reply of an earlier request. */
+  /** Whether this is the stored reply to an earlier request. */
   readonly isReplayed: boolean
 }
 
 export interface KeyedExchange {
   readonly key: string
   readonly replies: readonly KeyedReply[]
-  /** The last. */
+  /** The last reply. */
   readonly reply: KeyedReply
 }
 
@@ -66,12 +66,12 @@ export interface KeyedExchange {
 export interface TestKeys {
   send(request?: KeyedRequest): Promise<KeyedExchange>
   /**
-   * The process dies when a request reaches this point. `handler`: its work is done and nothing is
-   * stored. `reply`: the reply is stored and not sent. The next process starts at once.
+   * The process dies when a request reaches this point. `handler`: the handler has run and nothing
+   * is stored. `reply`: the reply is stored and not sent. The next process starts at once.
    */
   crashAt(point: 'handler' | 'reply'): ArmedFault
   /**
-   * Moves the time of the store, so that locks and keys expire. For the memory store and
+   * Moves the time of the store, so that locks and keys expire. Only for the memory store and
    * PostgreSQL: a store of your own has its own clock.
    */
   readonly clock: TestClock

@@ -8,7 +8,7 @@ import type { Delivery, Source } from '../sources/contract.ts'
 /** Short, because tests wait for the next poll. */
 const POLL_MS = 20
 
-/** Reports are kept for the errors of the test. */
+/** The reports are collected for the errors of the test. */
 const silent: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 export interface TestPlace {
@@ -46,7 +46,7 @@ export function testOptions(checked: CheckedOptions, place: TestPlace): CheckedO
   }
 }
 
-/** The source, with arrivals at the time of the test. */
+/** The source, with arrivals at the time of the test clock. */
 export function movedSource(source: Source, shiftMs: () => number): Source {
   const late = (delivery: Delivery): Delivery => ({
     ...delivery,

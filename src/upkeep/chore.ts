@@ -16,14 +16,14 @@ export interface RunningChore {
   stop(): Promise<void>
 }
 
-/** Runs a chore periodically until it is stopped, and reports how each run ended. */
+/** Runs a chore periodically until it is stopped, and reports the result of each run. */
 export function startChore({ name, everyMs, isBackground, run }: Chore, observer: Observer): RunningChore {
   let timer: NodeJS.Timeout
   let running: Promise<void> = Promise.resolve()
   let isStopped = false
 
   function schedule(): void {
-    // Jittered, so that processes that start together do not run their chores together.
+    // With jitter, so that processes that start together do not run their chores together.
     if (isStopped) return
     timer = setTimeout(start, everyMs * (0.5 + Math.random()))
     if (isBackground) timer.unref()

@@ -2,7 +2,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { addUpFailures, failureCountWork, recountFailures } from '../ledger/stats/failure-counts.ts'
 import type { Chore } from './chore.ts'
 
-/** Until the next run, each reader adds up the new failures itself. */
+/** Until the next run, each reader itself adds the new failures. */
 const EVERY_MS = 5_000
 /** Notes per transaction, and transactions per run: 20,000 failures per second and process. */
 const BATCH = 5_000
@@ -12,7 +12,7 @@ const MAX_BATCHES = 20
  * triggers were turned off.
  */
 const RECOUNT_EVERY_HOURS = 24
-/** Some seconds of reading. */
+/** A recount of this many jobs takes some seconds of reading. */
 const MAX_RECOUNTED = 300_000
 
 export function countFailuresChore(ledger: LedgerTables): Chore {

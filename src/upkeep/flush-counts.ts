@@ -4,12 +4,12 @@ import { countDeltas, type TenantOf } from '../observe/count-deltas.ts'
 import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import type { Chore } from './chore.ts'
 
-/** A crash loses the counts since the last flush. One small statement per flush. */
+/** A crash loses the counts since the last flush. A flush is one small statement. */
 const EVERY_MS = 10_000
 
 export interface CountFlush {
   readonly chore: Chore
-  /** Flushes now. Returns how many sources and subscribers had counts. */
+  /** Flushes now. Returns the number of sources and subscribers with counts. */
   flush(): Promise<number>
 }
 
@@ -30,7 +30,7 @@ export function countFlush(
     const now = snapshot()
     const deltas = countDeltas(flushed, now, tenantOf)
     await addCounts(pool, deltas)
-    // Set only now: after a failure, the next flush includes these counts.
+    // Set only after the flush: after a failure, the next flush includes these counts.
     flushed = now
     return deltas.length
   }

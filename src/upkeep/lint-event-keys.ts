@@ -3,7 +3,7 @@ import { type KeyNumbers, keyNumbers } from '../ledger/receipts/key-lint.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Chore } from './chore.ts'
 
-/** A wrong key stays wrong: one reminder per hour is enough. */
+/** The fault persists until the configuration changes, so one reminder per hour is enough. */
 const EVERY_MS = 60 * 60_000
 
 export function lintEventKeysChore(ledger: LedgerTables, observer: Observer): Chore {
@@ -60,7 +60,7 @@ function findingsOf(numbers: KeyNumbers): KeyFinding[] {
   if (isOften(missing, deliveries))
     findings.push({
       finding: 'missing',
-      says: `${missing} of ${deliveries} deliveries had no key where it should be and were recorded under a hash of their body, which a retry may change: look at \`event.key\``,
+      says: `${missing} of ${deliveries} deliveries lacked their key and were recorded under a hash of their body, which a retry may change: look at \`event.key\``,
     })
   if (duplicates === 0 && receipts >= MIN_DELIVERIES && isOften(repeatedBodies, receipts))
     findings.push({

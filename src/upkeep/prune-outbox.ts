@@ -13,7 +13,7 @@ export function pruneOutboxChore(ledger: LedgerTables, keepMs: number): Chore {
   }
 }
 
-/** Deletes finished outbox messages older than `keepMs`. Returns how many. */
+/** Deletes finished outbox messages older than `keepMs`. Returns their number. */
 export async function pruneOutbox({ pool, shards }: LedgerTables, keepMs: number): Promise<number> {
   let messages = 0
   for (let shard = 0; shard < shards; shard += 1) {

@@ -8,10 +8,10 @@ const EVERY_MS = 60_000
 
 /**
  * An hour is shown by minute, a day by ten minutes, a week by hour. Alerts also look for gaps in
- * the ten-minute buckets of a week. Each size is kept a little longer than that.
+ * the ten-minute buckets of a week. Each bucket size is kept a little longer than its period.
  */
 const KEEP_MINUTES: Readonly<Record<RollupSize, number>> = { 1: 2 * 60, 10: 8 * 24 * 60, 60: 8 * 24 * 60 }
-/** Long enough to compare this month with the last ones. */
+/** Long enough to compare the current month with earlier months. */
 const KEEP_ALERT_DAYS = 90
 
 export function pruneStatsChore(ledger: LedgerTables): Chore {

@@ -16,11 +16,11 @@ import type { Chore } from './chore.ts'
 
 /** A replay progresses in steps of about a second. */
 const EVERY_MS = 1_000
-/** Jobs per commit: few, so that no lock is held for long. */
+/** Few jobs per commit, so that locks are short. */
 const MAX_BATCH = 500
-/** Jobs that are read per commit, whether or not they match the filter. */
+/** The number of jobs that are read per commit, whether or not they match the filter. */
 const MAX_SEEN = 2_000
-/** Parts of the walk per commit: most have no job. */
+/** The number of shards and subscribers that are visited per commit: most have no matching job. */
 const MAX_PARTS = 64
 
 /** Runs the replays that operators have started. Any process may take the next batch of each. */
@@ -37,7 +37,7 @@ export function replayManyChore(ledger: LedgerTables): Chore {
 }
 
 /**
- * Takes the next batch of a replay, as large as its rate currently allows. Returns how many jobs.
+ * Takes the next batch of a replay, as large as its rate allows now. Returns the number of jobs.
  */
 async function stepReplay(ledger: LedgerTables, id: string): Promise<number> {
   const replayed = await inTransaction(ledger.pool, async (client) => {
@@ -53,7 +53,7 @@ async function stepReplay(ledger: LedgerTables, id: string): Promise<number> {
 
 interface Batch {
   readonly replay: LockedBulkReplay
-  /** How many jobs may be replayed now. */
+  /** The number of jobs that may be replayed now. */
   readonly allowed: number
 }
 
@@ -90,7 +90,7 @@ async function takeBatch(client: PoolClient, shards: number, { replay, allowed }
 
 const BEGIN = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' } as const
 
-/** The same position, or the start of the next part that has a subscriber; undefined: the end. */
+/** The same position, or the start of the next part that has a subscriber. Undefined: the end. */
 async function settled(
   client: PoolClient,
   shards: number,

@@ -5,7 +5,7 @@ import type { Chore } from './chore.ts'
 
 const EVERY_MS = 15 * 60_000
 
-/** A deploy leaves subscribers without a worker for a moment. Shorter times are not reported. */
+/** During a deploy, subscribers briefly have no worker. Shorter times are not reported. */
 const GRACE_MS = 5 * 60_000
 
 export function reportUnattendedChore(ledger: LedgerTables, observer: Observer): Chore {
@@ -16,9 +16,7 @@ export function reportUnattendedChore(ledger: LedgerTables, observer: Observer):
   }
 }
 
-/**
- * Reports subscribers whose jobs wait although no worker serves them. Returns how many there are.
- */
+/** Reports subscribers whose jobs wait although no worker serves them. Returns their number. */
 export async function reportUnattended(
   { pool, shards }: LedgerTables,
   observer: Observer,

@@ -9,13 +9,13 @@ import type { Chore } from './chore.ts'
 
 /** Added to the lease, so that a heartbeat in transit still counts. */
 const GRACE_MS = 1_000
-/** Rows per statement: small, so that no lock is held for long. */
+/** Few rows per statement, so that locks are short. */
 const BATCH = 500
 
 interface RescueChoreOptions {
   readonly leaseMs: number
   readonly observer: Observer
-  /** How long this process has reached the ledger without a break. */
+  /** How long this process has reached the ledger without interruption. */
   readonly contactMs: () => number
 }
 
@@ -32,11 +32,11 @@ export function rescueChore(
 
 export interface RescueOptions {
   readonly observer: Observer
-  /** How long this process has reached the ledger without a break. */
+  /** How long this process has reached the ledger without interruption. */
   readonly contactMs: number
 }
 
-/** Takes jobs and outbox lanes back from dead workers. Returns how many. */
+/** Takes jobs and outbox lanes back from dead workers. Returns their number. */
 export async function rescue(ledger: LedgerTables, { observer, contactMs }: RescueOptions): Promise<number> {
   const dead = await deadWorkers(ledger.pool, { graceMs: GRACE_MS, contactMs })
   let count = 0
@@ -80,7 +80,7 @@ async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Pr
 /**
  * Rescues the jobs of dead workers in one shard. A job that crashed too many workers, but has an
  * open call, needs a person: its open calls become `unknown`. If this process dies before that, the
- * job is still in `attention`, where an operator can release it.
+ * job is still in `attention`, and an operator can release it.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)

@@ -22,7 +22,7 @@ export interface UpkeepOptions {
   readonly leaseMs: number
   readonly observer: Observer
   /**
-   * How long this process has reached the ledger without a break; 0 while it does not hold its
+   * How long this process has reached the ledger without interruption. 0 while it does not hold its
    * lease.
    */
   readonly contactMs: () => number
@@ -33,7 +33,7 @@ export interface UpkeepOptions {
   readonly openCircuits?: ReadCircuits | undefined
 }
 
-/** Runs every chore beside a worker. */
+/** Runs every chore of a process with a worker. */
 export function startUpkeep(ledger: LedgerTables, options: UpkeepOptions): Upkeep {
   const running = chores(ledger, options).map((chore) => startChore(chore, options.observer))
   return {

@@ -13,7 +13,9 @@ export function wakeOrderedJobsChore(ledger: LedgerTables, leaseMs: number): Cho
   }
 }
 
-/** Makes the next job of each order key due, if nothing else has. Returns how many jobs. */
+/**
+ * Makes the next job of each order key due, if no process has done so. Returns the number of jobs.
+ */
 async function wakeOrderedJobs(ledger: LedgerTables): Promise<number> {
   let count = 0
   for (let shard = 0; shard < ledger.shards; shard += 1) {

@@ -3,7 +3,7 @@ import { bell } from './bell.ts'
 
 const FOREVER_MS = 1_000_000
 
-test('a ring wakes who waits', async () => {
+test('a ring wakes the waiter', async () => {
   const { ring, wait } = bell()
   const waiting = wait(FOREVER_MS)
   ring()
@@ -24,6 +24,6 @@ test('a ring before the wait is remembered until it is reset', async () => {
   await waiting
 })
 
-test('a wait ends by itself when its time is up', async () => {
+test('a wait ends when its time is over', async () => {
   await bell().wait(1)
 })

@@ -1,7 +1,7 @@
 /** Wakes one waiter. A ring while nothing waits is remembered, so that no wake-up is lost. */
 export interface Bell {
   ring(): void
-  /** Resolves at the next ring, or after this time; at once if it rang since `reset`. */
+  /** Resolves at the next ring, or after this time. Resolves at once if it rang since `reset`. */
   wait(ms: number): Promise<void>
   reset(): void
 }

@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers())
 
 class Down extends Error {}
 
-/** In the middle of the jitter, so that pauses are what they are called. */
+/** The middle of the jitter, so that pauses have exactly their nominal length. */
 function make() {
   const { attempt } = breaker(
     (error) => error instanceof Down,
@@ -44,7 +44,7 @@ test('after an outage there is a probe at once, then after pauses that grow to t
   }
 })
 
-test('while the probe is under way everyone else is refused; its success lets all in', async () => {
+test('during the probe all other attempts are refused; its success admits all', async () => {
   const { attempt, fail, succeed, tried } = make()
   await expect(fail()).rejects.toThrow('down')
   const ends: ((value: string) => void)[] = []
@@ -56,13 +56,13 @@ test('while the probe is under way everyone else is refused; its success lets al
   expect(tried()).toBe(3)
 })
 
-test('attempts under way beside the first failure do not lengthen the pause', async () => {
+test('attempts in parallel to the first failure do not lengthen the pause', async () => {
   const { fail, succeed } = make()
   await Promise.allSettled([fail(), fail(), fail()])
   expect(await succeed()).toBe('done')
 })
 
-test('what is no outage opens nothing, and ends one as a probe: the server has answered', async () => {
+test('an error that is not an outage does not open it, and closes it as a probe: the server has answered', async () => {
   const { attempt, fail, succeed } = make()
   const refused = (): Promise<never> => attempt(() => Promise.reject(new Error('a bad statement')))
   await expect(refused()).rejects.toThrow('a bad statement')

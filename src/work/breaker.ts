@@ -6,17 +6,17 @@ import { HookonceError } from '../model/errors.ts'
  * a recovering server gets one connection from this process, not thousands.
  */
 export interface Breaker {
-  /** Makes an attempt, or throws LEDGER_DOWN without one. */
+  /** Makes an attempt, or throws LEDGER_DOWN without an attempt. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** The first probe comes at once: perhaps only this connection broke. */
+/** The first probe comes at once, because perhaps only one connection broke. */
 const PAUSES_MS = [0, 100, 200, 400, 800, 1_600]
 /** Less than the Retry-After of senders (5 s): a probe comes before the next wave of retries. */
 const LONGEST_PAUSE_MS = 2_000
 
 export function breaker(isOutage: (error: unknown) => boolean, random: () => number = Math.random): Breaker {
-  /** Attempts in a row that met the outage; 0: there is none. */
+  /** The number of attempts in a row that met the outage. 0: there is no outage. */
   let failures = 0
   let retryAt = 0
   let isProbing = false
@@ -51,7 +51,7 @@ export function breaker(isOutage: (error: unknown) => boolean, random: () => num
         if (!isProbing && performance.now() >= retryAt) return probe(work)
         throw new HookonceError(
           'LEDGER_DOWN',
-          'the ledger was down a moment ago, and has not been probed since',
+          'the ledger was down a moment ago, and the next probe is not due yet',
         )
       }
       return work().catch((error: unknown) => {

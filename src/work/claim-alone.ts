@@ -4,12 +4,12 @@ import type { Slots } from './slots.ts'
 export interface AloneClaimerOptions<Key> {
   readonly slots: Slots<Key>
   readonly isolation: Isolation
-  /** The worker to lease to; undefined while nothing may be started. */
+  /** The id of the worker to lease to. Undefined while nothing may be started. */
   readonly workerAlone: () => number | undefined
-  /** Hands back whatever is leased to `worker`. */
+  /** Hands back all work that is leased to `worker`. */
   readonly returnAll: (worker: number) => Promise<void>
   readonly stopping: AbortSignal
-  /** Other work has had its turn: the next suspect may run. */
+  /** Called when other work has had its turn: the next suspect may run. */
   readonly onRested?: () => void
 }
 
@@ -25,9 +25,9 @@ export interface SuspectClaim<Key, Suspect, Claimed> {
 }
 
 export interface AloneClaimer<Key> {
-  /** Other work has its turn. */
+  /** Whether it is the turn of other work. */
   readonly isResting: boolean
-  /** Returns how many were claimed, after they have ended. */
+  /** Returns the number of claimed suspects, after they have ended. */
   claim<Suspect, Claimed>(suspects: SuspectClaim<Key, Suspect, Claimed>): Promise<number>
 }
 
@@ -63,7 +63,7 @@ export function aloneClaimer<Key>(options: AloneClaimerOptions<Key>): AloneClaim
         count = 1
         await start(claimed, worker)
       }, stopping)
-      // Other work gets as much time as it had to wait, however many suspects there are.
+      // Other work gets as much time as it had to wait, for any number of suspects.
       const lastedMs = performance.now() - startedAt
       restsUntil = performance.now() + lastedMs
       if (onRested) setTimeout(onRested, lastedMs).unref()

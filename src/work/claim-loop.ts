@@ -6,19 +6,19 @@ import type { Isolation } from './isolation.ts'
 export interface ClaimTerms {
   readonly isolation: Isolation
   readonly observer: Observer
-  /** Rings when there is reason to look again: a freed slot, or new work of this process. */
+  /** Rings when another claim may succeed: a slot is free, or this process has new work. */
   readonly nudge: Bell
   readonly stopping: AbortSignal
-  /** The worker to lease to; undefined while nothing may be started. */
+  /** The id of the worker to lease to. Undefined while nothing may be started. */
   readonly worker: () => number | undefined
-  /** The same for work that runs alone, while nothing else may be started. */
+  /** The id to lease to for work that runs alone, while nothing else may be started. */
   readonly workerAlone: () => number | undefined
-  /** Hands back whatever is leased to `worker`. Nothing runs now. */
+  /** Hands back all work that is leased to `worker`. Nothing runs now. */
   readonly returnAll: (worker: number) => Promise<void>
 }
 
 export interface ClaimLoopOptions extends Pick<ClaimTerms, 'nudge' | 'observer' | 'stopping'> {
-  /** Returns how many were claimed. */
+  /** Returns the number of claimed jobs or lanes. */
   readonly claim: () => Promise<number>
   readonly doing: string
   readonly pollMs: number
@@ -34,10 +34,10 @@ export interface Claimer {
   readonly ended: Promise<void>
 }
 
-/** While the ledger is down, the pause between claims grows up to this. */
+/** While the ledger is down, the pause between claims grows up to this limit. */
 const LONGEST_PAUSE_MS = 5_000
 
-/** Claims while there is due work, and looks again when the bell rings or the poll is due. */
+/** Claims while there is due work. Searches again when the bell rings or the poll is due. */
 export async function claimLoop({ claim, doing, nudge, ...options }: ClaimLoopOptions): Promise<void> {
   const { pollMs, observer, stopping } = options
   let pauseMs = pollMs

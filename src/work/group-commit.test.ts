@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type GroupCommitOptions, groupCommit } from './group-commit.ts'
 
-/** A commit that ends when the test says so. */
+/** A commit that ends when the test ends it. */
 interface Commit {
   readonly batch: readonly string[]
   succeed(): void
@@ -24,7 +24,7 @@ function commits(options: Partial<GroupCommitOptions<string>> = {}) {
   return { begun, group, batches: () => begun.map((commit) => commit.batch) }
 }
 
-/** Everything that is due now has happened. */
+/** Resolves when all pending callbacks have run. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(() => resolve())))
 
 test('an idle group commits a lone item at once', async () => {
@@ -45,7 +45,7 @@ test('items of one turn of the event loop share a commit', async () => {
   expect(await Promise.all(added)).toEqual(['a done', 'b done', 'c done'])
 })
 
-test('what arrives while a commit is in flight goes together in the next', async () => {
+test('items that arrive while a commit is in flight share the next commit', async () => {
   const { begun, group, batches } = commits()
   void group.add('a')
   await turn()
@@ -61,7 +61,7 @@ test('what arrives while a commit is in flight goes together in the next', async
   expect(group.waiting).toBe(0)
 })
 
-test('what waits is under way before the last commit is answered', async () => {
+test('waiting items are committed before the last commit is answered', async () => {
   const { begun, group, batches } = commits()
   const seen = group.add('a').then(batches)
   await turn()
@@ -81,7 +81,7 @@ test('a batch holds no more items than allowed, in the order of arrival', async 
   expect(batches()).toEqual([['a', 'b'], ['c', 'd'], ['e']])
 })
 
-test('a batch stops growing at its bytes, and one that is larger by itself goes alone', async () => {
+test('a batch stops growing at its limit of bytes, and a larger item is committed alone', async () => {
   const { begun, group, batches } = commits({ maxBytes: 5, bytesOf: (item) => item.length })
   for (const item of ['aa', 'bbb', 'c', 'dddddddd', 'e']) void group.add(item)
   for (let n = 0; n < 4; n += 1) {
@@ -91,7 +91,7 @@ test('a batch stops growing at its bytes, and one that is larger by itself goes 
   expect(batches()).toEqual([['aa', 'bbb'], ['c'], ['dddddddd'], ['e']])
 })
 
-test('a failed commit rejects its own items and no others', async () => {
+test('a failed commit rejects only its own items', async () => {
   const { begun, group } = commits()
   const first = [group.add('a'), group.add('b')]
   await turn()
@@ -103,7 +103,7 @@ test('a failed commit rejects its own items and no others', async () => {
   expect(await second).toBe('c done')
 })
 
-test('a commit that throws before it is a promise rejects its items as well', async () => {
+test('a commit that throws synchronously rejects its items as well', async () => {
   const group = groupCommit<string, string>(
     () => {
       throw new Error('at once')
@@ -114,7 +114,7 @@ test('a commit that throws before it is a promise rejects its items as well', as
   await group.idle()
 })
 
-test('idle() is there at once when nothing is under way, and otherwise waits for the last commit', async () => {
+test('idle() resolves at once if nothing is in flight, and otherwise after the last commit', async () => {
   const { begun, group } = commits({ maxItems: 1 })
   await group.idle()
   const settled: string[] = []
@@ -133,7 +133,7 @@ test('idle() is there at once when nothing is under way, and otherwise waits for
   expect(settled).toEqual(['a', 'b'])
 })
 
-test('idle() also comes after a commit that failed', async () => {
+test('idle() also resolves after a failed commit', async () => {
   const { begun, group } = commits()
   const added = group.add('a')
   const waiting = group.idle()
@@ -143,7 +143,7 @@ test('idle() also comes after a commit that failed', async () => {
   await waiting
 })
 
-test('where commits may overlap, the next starts when it carries as many as the last', async () => {
+test('if commits may overlap, the next starts when it carries as many items as the last', async () => {
   const { begun, group, batches } = commits({ maxInFlight: 2 })
   const added = [group.add('a'), group.add('b')]
   await turn()
@@ -159,7 +159,7 @@ test('where commits may overlap, the next starts when it carries as many as the 
   added.push(group.add('e'), group.add('f'), group.add('g'))
   await turn()
   expect(group.waiting).toBe(3)
-  // Answered out of turn: each waits for its own commit only.
+  // The commits end in the other order: each item waits for its own commit only.
   begun[1]?.succeed()
   expect(await Promise.all(added.slice(2, 4))).toEqual(['c done', 'd done'])
   await turn()

@@ -8,7 +8,7 @@
 export interface GroupCommit<Item, Result> {
   /** Resolves after the commit that carried the item. */
   add(item: Item): Promise<Result>
-  /** Items that wait for their commit; those in flight are not counted. */
+  /** The number of items that wait for their commit. Items in flight are not counted. */
   readonly waiting: number
   /** Resolves when nothing waits and nothing is in flight. */
   idle(): Promise<void>
@@ -18,7 +18,7 @@ export interface GroupCommitOptions<Item> {
   readonly maxItems: number
   /** How many commits may be in flight at once. Default: 1. */
   readonly maxInFlight?: number
-  /** A batch stops growing past this many bytes, so that one parameter never becomes huge. */
+  /** A batch stops growing beyond this many bytes, so that no parameter becomes huge. */
   readonly maxBytes?: number
   readonly bytesOf?: (item: Item) => number
 }
@@ -40,7 +40,7 @@ export function groupCommit<Item, Result>(
   const { maxItems, maxInFlight = 1, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 0 } = options
   let queue: Entry<Item, Result>[] = []
   let inFlight = 0
-  /** Items of the commit that started last. */
+  /** The number of items of the last started commit. */
   let lastSize = 0
   let scheduled = false
   let idleWaiters: (() => void)[] = []
@@ -67,7 +67,7 @@ export function groupCommit<Item, Result>(
     lastSize = batch.length
     const answer = await answerTo(batch)
     inFlight -= 1
-    // Start the next commit before resolving this one: the continuations keep the event loop busy
+    // Starts the next commit before resolving this one: the continuations keep the event loop busy
     // meanwhile.
     if (!scheduled) void flush()
     answer()

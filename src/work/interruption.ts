@@ -28,8 +28,8 @@ export class Interruption {
   }
 
   /**
-   * Settles with the work, or rejects with the reason of an earlier interruption. One work at a
-   * time.
+   * Settles with the work, or rejects with the reason of an earlier interruption. For one promise
+   * at a time.
    */
   during<Result>(work: PromiseLike<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {

@@ -2,11 +2,14 @@ import { bell } from './bell.ts'
 
 /**
  * Lets a suspect run while nothing else runs in this process: if the process then dies, the suspect
- * killed it. Every stage that runs handlers or publishers joins, and starts nothing while it is
- * closed.
+ * killed it. Every stage that runs handlers or publishers checks this gate, and starts nothing
+ * while the gate is closed.
  */
 export interface Isolation {
-  /** A suspect runs alone, or waits until everything in flight has ended. */
+  /**
+   * Whether the gate is closed: a suspect runs alone, or waits until everything in flight has
+   * ended.
+   */
   readonly isClosed: boolean
   join(member: Member): void
   /** A run in flight has ended. */

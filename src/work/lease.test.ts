@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Reply = 'alive' | 'dead' | 'error' | 'silence'
 
-/** A ledger that answers heartbeats as it is told. */
+/** A ledger that answers heartbeats as the test sets it. */
 function ledger(reply: () => Reply): Queryable & { enlisted: number; beats: number; retired: number[] } {
   return {
     enlisted: 0,
@@ -55,7 +55,7 @@ test('while heartbeats arrive the lease is held', async () => {
   expect(onLost).not.toHaveBeenCalled()
 })
 
-test('a heartbeat that gets no answer does not keep in-flight work going past the local share of the lease', async () => {
+test('a heartbeat without an answer does not keep work running past the local share of the lease', async () => {
   const { held, onLost } = await lease(() => 'silence')
   await vi.advanceTimersByTimeAsync(2_300)
   expect(onLost).not.toHaveBeenCalled()
@@ -64,7 +64,7 @@ test('a heartbeat that gets no answer does not keep in-flight work going past th
   expect(held.worker).toBeUndefined()
 })
 
-test('heartbeats that fail lose the lease at its local share, and the next good one brings it back', async () => {
+test('failed heartbeats lose the lease at its local share, and the next successful one restores it', async () => {
   let reply: Reply = 'error'
   const { held, onLost, db } = await lease(() => reply)
   await vi.advanceTimersByTimeAsync(2_500)
@@ -76,7 +76,7 @@ test('heartbeats that fail lose the lease at its local share, and the next good 
   expect(db.enlisted).toBe(1)
 })
 
-test('a single heartbeat that fails is no loss', async () => {
+test('a single failed heartbeat does not lose the lease', async () => {
   const replies: Reply[] = ['error', 'alive', 'error', 'alive']
   const { held, onLost } = await lease(() => replies.shift() ?? 'alive')
   await vi.advanceTimersByTimeAsync(10_000)
@@ -84,7 +84,7 @@ test('a single heartbeat that fails is no loss', async () => {
   expect(held.worker).toBe(1)
 })
 
-test('a worker that was declared dead comes back under another id', async () => {
+test('a worker that was declared dead continues under another id', async () => {
   const replies: Reply[] = ['dead']
   const { held, onLost, db } = await lease(() => replies.shift() ?? 'alive')
   await vi.advanceTimersByTimeAsync(1_000)
@@ -94,7 +94,7 @@ test('a worker that was declared dead comes back under another id', async () => 
   expect(db.retired).toEqual([2])
 })
 
-test('a retired lease is held no more, and beats no more', async () => {
+test('a retired lease is not held, and sends no heartbeats', async () => {
   const { held, db, onLost } = await lease(() => 'alive')
   await held.retire()
   expect(held.worker).toBeUndefined()
@@ -104,20 +104,20 @@ test('a retired lease is held no more, and beats no more', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('contact is what was answered without a break: a failure, a silence or a lost lease begins it anew', async () => {
+test('contact is the time of answers without interruption: a failure, a silence or a lost lease resets it', async () => {
   const replies: Reply[] = ['alive', 'alive', 'error']
   const { held } = await lease(() => replies.shift() ?? 'alive')
   expect(held.contactMs).toBe(0)
   await vi.advanceTimersByTimeAsync(2_500)
   expect(held.contactMs).toBe(2_500)
-  // The third beat fails, the fourth is answered.
+  // The third heartbeat fails, the fourth is answered.
   await vi.advanceTimersByTimeAsync(500)
   expect(held.contactMs).toBe(0)
   await vi.advanceTimersByTimeAsync(1_500)
   expect(held.contactMs).toBe(500)
 })
 
-test('a process whose timers did not run for long is not in contact before its next heartbeat', async () => {
+test('a process whose timers did not run for long has no contact before its next heartbeat', async () => {
   const { held } = await lease(() => 'alive')
   await vi.advanceTimersByTimeAsync(30_000)
   const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_100)

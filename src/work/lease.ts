@@ -5,15 +5,15 @@ import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
 /**
- * The lease of this process. While its heartbeats arrive, its jobs stay its own. If they stop,
- * other processes take its jobs over when the lease ends. This process stops itself at 80 percent
- * of the lease, measured on its own monotonic clock, so clocks need not agree. The rest absorbs a
- * late heartbeat.
+ * The lease of this process. While its heartbeats arrive, it keeps its jobs. If they stop, other
+ * processes take over its jobs when the lease ends. This process stops itself at 80 percent of the
+ * lease, by its own monotonic clock, so clocks need not agree. The remaining time absorbs a late
+ * heartbeat.
  */
 export interface Lease {
   /** The worker's id while the lease holds; undefined when nothing new may be started. */
   readonly worker: number | undefined
-  /** How long heartbeats have been answered without a break; 0 while the lease is not held. */
+  /** How long heartbeats have been answered without interruption. 0 while the lease is not held. */
   readonly contactMs: number
   /** Ends the lease cleanly: work that this worker still holds is rescued at once. */
   retire(): Promise<void>
@@ -25,7 +25,9 @@ export interface LeaseOptions {
   /** The subscribers whose jobs this worker runs. */
   readonly serves: readonly number[]
   readonly observer: Observer
-  /** The lease has ended, or the ledger reports that it has: everything in flight must stop. */
+  /**
+   * Called when the lease has ended, or the ledger reports its end: everything in flight must stop.
+   */
   readonly onLost: () => void
   /** Called after a successful heartbeat, one call at a time. */
   readonly onBeat: (worker: number) => Promise<void>
@@ -35,7 +37,7 @@ export interface LeaseOptions {
 const BEATS_PER_LEASE = 3
 const LOCAL_SHARE = 0.8
 /**
- * Two heartbeats. After a longer gap, a worker that renewed one beat earlier may have lost its
+ * Two heartbeats. After a longer gap, a worker that renewed one heartbeat earlier may have lost its
  * lease meanwhile.
  */
 const CONTACT_SHARE = 2 / BEATS_PER_LEASE
@@ -94,7 +96,8 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
       worker = await enlist()
     }
     renewed(sentAt)
-    // Not awaited: it may take longer than a lease, and no heartbeat would be sent meanwhile.
+    // Not awaited: the callback may take longer than a lease, and no heartbeat would be sent
+    // meanwhile.
     tending ??= tend(worker)
   }
 
@@ -102,7 +105,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     try {
       await onBeat(worker)
     } catch (error) {
-      observer.trouble({ doing: 'looking after what this worker holds', error })
+      observer.trouble({ doing: 'checking the work that this worker holds', error })
     } finally {
       tending = undefined
     }

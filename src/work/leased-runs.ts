@@ -48,31 +48,31 @@ export interface LeasedQuestion {
 }
 
 export interface LeasedRuns<Ref> {
-  /** The id to lease new work to; undefined while nothing may be started. */
+  /** The id to lease new work to. Undefined while nothing may be started. */
   readonly worker: number | undefined
-  /** How long heartbeats have been answered without a break. */
+  /** How long heartbeats have been answered without interruption. */
   readonly contactMs: number
-  /** Aborted when the process must end although the ledger is down: stop retrying. */
+  /** Aborted when the process must end although the ledger is down: retries must stop. */
   readonly givingUp: AbortSignal
   /** Whether the lease of `worker` still holds, by the clock of this process. */
   isHeld(worker: number): boolean
   /** Whether work that was leased to `worker` may be started, given its number of crashes. */
   mayStart(worker: number, crashes: number): boolean
   begin<Started extends Claimer>(startClaimer: (terms: ClaimTerms) => Started): Promise<Started>
-  /** Claims again soon. */
+  /** Requests another claim soon. */
   nudge(): void
   /** Returns the key for `remove`. */
   add(ref: Ref, interruption: Interruption): string
   remove(key: string): void
-  /** A slot was released: there may be work for it. */
+  /** Called when a slot was released: there may be work for it. */
   slotFreed(): void
   drain(ms: number): Promise<void>
   retire(): Promise<void>
 }
 
 /**
- * A lease that began this long ago, and that this process does not know of, comes from a commit
- * whose reply was lost. Longer than any statement of ours waits for its answer.
+ * A lease that began this long ago, and that this process does not know, comes from a commit whose
+ * reply was lost. Longer than any statement of hookonce waits for its answer.
  */
 const STRAY_AFTER_MS = 30_000
 /** After the interruption at the end of a drain: time for code that honours its signal. */
@@ -160,7 +160,10 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
     await claimer?.ended
   }
 
-  /** Nothing runs or is being settled, and no slot is reserved for work that is being accepted. */
+  /**
+   * Whether nothing runs or is being settled, and no slot is reserved for work that is being
+   * accepted.
+   */
   async function allEnded(): Promise<void> {
     await claimer?.ended
     while (!isIdle() && !givingUp.signal.aborted) {
@@ -197,8 +200,8 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
     },
     slotFreed() {
       isolation.changed()
-      // Without a backlog there is nothing to claim: new work is announced, or found by the next
-      // poll.
+      // Without a backlog there is nothing to claim: new work is announced, or the next poll finds
+      // it.
       if (claimer?.backlog || stopping.signal.aborted) nudge.ring()
     },
     drain,

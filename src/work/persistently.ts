@@ -8,15 +8,15 @@ export interface Persistence {
   readonly doing: string
   readonly observer: Observer
   /**
-   * Stops retrying: the ledger is down and the process is stopping. Leases then expire by
-   * themselves.
+   * Stops retrying: the ledger is down and the process is stopping. Leases then expire without
+   * further action.
    */
   readonly signal: AbortSignal
 }
 
 /**
- * Records finished work, however long the ledger is down. Returns undefined if it stopped retrying.
- * `record` must be idempotent: a commit whose reply was lost is tried again.
+ * Records finished work, even if the ledger is down for long. Returns undefined if it stopped
+ * retrying. `record` must be idempotent: a commit whose reply was lost is tried again.
  */
 export async function persistently<Result>(
   record: () => Promise<Result>,

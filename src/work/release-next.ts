@@ -3,7 +3,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 
 export interface NextJobsOptions {
-  /** Jobs became due. */
+  /** Called when jobs became due. */
   readonly onDue: () => void
   readonly onTrouble: (error: unknown) => void
 }

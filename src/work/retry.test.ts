@@ -33,7 +33,7 @@ test('the delay is never above the exponential ceiling nor above the cap, and ne
   )
 })
 
-test('the whole delay is random: it spreads from nothing to the ceiling', () => {
+test('the whole delay is random: it spreads from zero to the ceiling', () => {
   const delay = (random: number) =>
     afterFailure({ error: new Error('x'), attempt: 3, ageMs: 0 }, usual, () => random)
   expect(delay(0)).toMatchObject({ state: 'retrying', delayMs: 0 })
@@ -41,7 +41,7 @@ test('the whole delay is random: it spreads from nothing to the ceiling', () => 
   expect(delay(0.999_999)).toMatchObject({ state: 'retrying', delayMs: expect.closeTo(8_000, 0) })
 })
 
-test('a delay always fits what the ledger can hold, whatever the handler asks for', () => {
+test('a delay always fits the ledger, for any delay that the handler requests', () => {
   const asked = fc.oneof(fc.double(), fc.constantFrom(Number.NaN, Infinity, -Infinity, 1e300, 2 ** 31, -1))
   fc.assert(
     fc.property(policies, attempts, asked, (policy, attempt, delayMs) => {
@@ -53,7 +53,7 @@ test('a delay always fits what the ledger can hold, whatever the handler asks fo
   )
 })
 
-test('what RetryAfter asks for is waited for, even above the cap', () => {
+test('the delay of RetryAfter is honoured, even above the cap', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 24 * HOUR_MS }), randoms, (delayMs, random) => {
       const verdict = afterFailure(
@@ -66,7 +66,7 @@ test('what RetryAfter asks for is waited for, even above the cap', () => {
   )
 })
 
-test('a RetryAfter without a number falls back to the usual delay', () => {
+test('a RetryAfter without a number uses the usual delay', () => {
   const verdict = afterFailure(
     { error: new RetryAfter(Number.NaN, 'busy'), attempt: 1, ageMs: 0 },
     usual,
@@ -86,7 +86,7 @@ test('a permanent error fails the job at once', () => {
   )
 })
 
-test('a body that is gone fails the job at once: it will not come back', () => {
+test('a deleted body fails the job at once, because it cannot be restored', () => {
   const error = new HookonceError('BODY_EXPIRED', 'the body of receipt 1 is gone')
   expect(afterFailure({ error, attempt: 1, ageMs: 0 }, usual)).toMatchObject({ state: 'failed' })
 })
@@ -100,7 +100,7 @@ test('the last attempt fails the job', () => {
   )
 })
 
-test('no attempt is planned past the maximal age', () => {
+test('no attempt is planned past the maximum age', () => {
   const ages = fc.integer({ min: 0, max: 100 * 24 * HOUR_MS })
   fc.assert(
     fc.property(policies, attempts, ages, (policy, attempt, ageMs) => {
@@ -126,8 +126,8 @@ test.each<[string, unknown, string]>([
   ['null', null, 'thrown: null'],
   ['a string', 'no luck', 'thrown: no luck'],
   ['a symbol', Symbol('odd'), 'thrown: Symbol(odd)'],
-  ['an object without a prototype', Object.create(null), 'thrown: something that has no text'],
-  ['an error whose message cannot be read', hostile, 'thrown: something that has no text'],
+  ['an object without a prototype', Object.create(null), 'thrown: a value without a text'],
+  ['an error whose message cannot be read', hostile, 'thrown: a value without a text'],
   [
     'an error of ours',
     new HookonceError('LEASE_LOST', 'gone'),
@@ -137,7 +137,7 @@ test.each<[string, unknown, string]>([
   expect(afterFailure({ error, attempt: 1, ageMs: 0 }, usual).reason).toBe(text)
 })
 
-test('a description is bounded', () => {
+test('the length of a description is limited', () => {
   const error = new Error('x'.repeat(10_000_000))
   expect(afterFailure({ error, attempt: 1, ageMs: 0 }, usual).reason).toHaveLength(2_000)
 })

@@ -28,11 +28,11 @@ export interface Failure {
   readonly ageMs: number
   /** The attempt does not count: the called service is known to be down. */
   readonly isUncounted?: boolean
-  /** The next attempt comes no earlier than this. */
+  /** The earliest time of the next attempt. */
   readonly minDelayMs?: number | undefined
 }
 
-/** Reasons are stored for people to read; this much is enough. */
+/** The length of a stored reason, which people read. */
 const MAX_REASON_CHARS = 2_000
 /** The ledger stores a delay in 31 bits of milliseconds: 24 days. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1
@@ -63,7 +63,8 @@ function delayFor(
   policy: RetryPolicy,
   random: () => number,
 ): number {
-  // The requested delay without jitter; but a handler that defers by 0 ms must not spin.
+  // The requested delay has no jitter. A minimum prevents a handler that defers by 0 ms from
+  // spinning.
   if (error instanceof Deferred)
     return Math.min(Math.max(error.delayMs || 0, SHORTEST_DEFERRAL_MS), LONGEST_DELAY_MS)
   // A Retry-After header that cannot be parsed gives NaN.
@@ -75,7 +76,7 @@ function delayFor(
   )
 }
 
-/** This part of a scheduled delay is random. */
+/** The share of a scheduled delay that is random. */
 const SCHEDULE_JITTER = 0.1
 
 // Jitter, so that jobs that failed together are not retried together. Without a schedule the whole

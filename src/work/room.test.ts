@@ -17,7 +17,7 @@ test('slots are kept for a worker that has none', () => {
   expect(takeAll(quiet)).toBe(2)
 })
 
-test('a worker with more than its part leaves freed slots to one that was refused', () => {
+test('a worker with more than its part leaves freed slots to a worker that was refused', () => {
   let at = 0
   const shared = sharedRoom(8, () => at)
   const [loud, quiet] = [shared.join(), shared.join()]
@@ -32,19 +32,19 @@ test('a worker with more than its part leaves freed slots to one that was refuse
   expect(rung).toBe(1)
   expect(loud.free).toBe(0)
   expect(takeAll(quiet)).toBe(1)
-  // It took what it wanted: the next freed slot is anybody's.
+  // The worker took the slots that it wanted, so any worker may take the next freed slot.
   loud.add(-1)
   expect(rung).toBe(1)
   expect(loud.free).toBe(1)
 
-  // A worker that does not come back, because its ledger is down, does not hold up the others.
+  // A worker that does not ask again, because its ledger is down, does not delay the other workers.
   quiet.refused()
   expect(loud.free).toBe(0)
   at += 1_001
   expect(loud.free).toBe(1)
 })
 
-test('a worker alone has every slot', () => {
+test('a single worker has every slot', () => {
   const shared = sharedRoom(8)
   const room = shared.join()
   room.refused()

@@ -1,12 +1,12 @@
-/** The free slots of a process, as one worker sees them. */
+/** The free slots of a process, from the view of one worker. */
 export interface Room {
-  /** How many slots the worker may take now. */
+  /** The number of slots that the worker may take now. */
   readonly free: number
   /** Takes slots. A negative count gives them back. */
   add(count: number): void
-  /** There was work, and no free slot for it. */
+  /** Records that there was work, but no free slot. */
   refused(): void
-  /** Called when another worker gave slots back that this one was refused. */
+  /** Registers a function, called when another worker gives slots back after this one was refused. */
   onFreed(call: () => void): void
 }
 
@@ -36,28 +36,28 @@ export interface SharedRoom {
  */
 const KEPT_SHARE = 1 / 4
 /**
- * A refused worker looks again within its poll interval. If it does not come, its ledger is down,
- * and nothing is left for it any longer.
+ * A refused worker tries again within its poll interval. If it does not, its ledger is down, and
+ * slots are no longer left to it.
  */
 const WAITS_MS = 1_000
 
 interface Member {
   used: number
-  /** Until when the others leave slots to it. */
+  /** The time until which other workers leave slots to this worker. */
   waitsUntil: number
   freed: () => void
 }
 
 /**
  * Slots that the workers of several ledgers share. Some are always kept for a worker that has few,
- * so that a loud ledger cannot starve another. A worker with more than its equal part takes no more
- * while one with less was refused.
+ * so that a busy ledger cannot starve another. A worker with more than its equal part takes no more
+ * while a worker with less was refused.
  */
 export function sharedRoom(total: number, now: () => number = () => performance.now()): SharedRoom {
   const members: Member[] = []
   let free = total
 
-  /** What is kept for each worker. */
+  /** The number of slots that are kept for each worker. */
   function kept(): number {
     return Math.floor((total * KEPT_SHARE) / members.length)
   }

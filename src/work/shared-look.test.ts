@@ -4,7 +4,7 @@ import { sharedLook } from './shared-look.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('callers at the same time share one look, and later callers its result while it is fresh', async () => {
+test('concurrent callers share one read, and later callers its result while it is fresh', async () => {
   let looks = 0
   const look = sharedLook(async () => ++looks, 1_000)
   expect(await Promise.all(Array.from({ length: 400 }, look))).toEqual(Array(400).fill(1))
@@ -14,7 +14,7 @@ test('callers at the same time share one look, and later callers its result whil
   expect(await look()).toBe(2)
 })
 
-test('without a time the next caller looks again, but never beside a look that is under way', async () => {
+test('without a time the next caller reads again, but never in parallel to another read', async () => {
   let looks = 0
   const ends: (() => void)[] = []
   const look = sharedLook(async () => {

@@ -1,7 +1,7 @@
 /**
  * Makes a read cheap that many callers request. Callers that arrive during a read share it, and its
- * result (or failure) is served for `freshMs` after it. However many callers there are, one read
- * runs at a time.
+ * result (or failure) is served for `freshMs` afterwards. One read runs at a time, for any number
+ * of callers.
  */
 export function sharedLook<Result>(look: () => Promise<Result>, freshMs = 0): () => Promise<Result> {
   let latest: Promise<Result> | undefined

@@ -63,7 +63,7 @@ test('tenants share equally, and so do the keys of each', () => {
   ])
 })
 
-test('who has the fewest slots is served first', () => {
+test('the key with the fewest slots is served first', () => {
   const keys = ['loud/91/a', 'quiet/92/b']
   const all = slots(8, keys)
   expect(takeAll(all, 'loud/91/a')).toBe(7)
@@ -79,7 +79,7 @@ test('the share of a rival is left to it, and stays free', () => {
   expect([...all.share(['quiet/92/b'], 100, ['loud/91/a', 'quiet/92/b'])]).toEqual([['quiet/92/b', 4]])
 })
 
-test('no more is taken than wanted, nor for a key that has no group here', () => {
+test('no more slots are taken than wanted, and none for a key without a group', () => {
   const all = slots(8, ['t/91/a'])
   expect([...all.share(['t/91/a', 'unknown'], 3)].filter(([key]) => key === 't/91/a')).toEqual([
     ['t/91/a', 3],

@@ -2,10 +2,10 @@ import { bell } from './bell.ts'
 import { ownRoom, type Room } from './room.ts'
 
 /**
- * Room for leased work in this process. Keys (subscribers, topics) share the slots of their group
- * (a limiter, a publisher): a group that hangs takes nothing from the others. If there is less room
- * than work, the tenant that has the fewest slots is served first, and of its keys the one that has
- * the fewest.
+ * Slots for leased work in this process. Keys (subscribers, topics) share the slots of their group
+ * (a limiter, a publisher), so a group that hangs takes no slot from other groups. If there are
+ * fewer slots than work, the tenant with the fewest taken slots is served first, and of its keys
+ * the key with the fewest.
  */
 export interface Slots<Key> {
   readonly total: number
@@ -13,22 +13,22 @@ export interface Slots<Key> {
   readonly areAllFree: boolean
   /** Resolves when a quarter of the slots is free, or after this time. */
   roomy(ms: number): Promise<void>
-  /** Takes one slot. False: there is no room. */
+  /** Takes one slot. False: no slot is free. */
   take(key: Key): boolean
   /**
-   * Takes free slots for these keys, at most `most` in all. `rivals` are all keys with work: each
-   * is left its fair share.
+   * Takes free slots for these keys, at most `most` in total. `rivals` are all keys with work: each
+   * keeps its fair share.
    */
   share(keys: readonly Key[], most: number, rivals?: readonly Key[]): Shares<Key>
   giveBack(key: Key, count: number): void
 }
 
-/** How many slots were taken for each key. */
+/** The number of slots that were taken for each key. */
 export type Shares<Key> = ReadonlyMap<Key, number>
 
 export interface SlotsOptions<Key, Group> {
   readonly total: number
-  /** Undefined: this process has no room for such work. */
+  /** Undefined: this process has no slots for this kind of work. */
   readonly groupOf: (key: Key) => Group | undefined
   readonly limitOf: (group: Group) => number
   /** The tenant whose share a key uses. Without it, all keys belong to one tenant. */
@@ -40,8 +40,8 @@ export interface SlotsOptions<Key, Group> {
 }
 
 /**
- * At most this share of the slots is kept free for groups that use none. With more groups than
- * that, the first of them to have work get these slots.
+ * At most this share of the slots is kept free for groups that use none. If there are more groups,
+ * the first of them with work get these slots.
  */
 const KEPT_SHARE = 1 / 4
 
@@ -65,7 +65,7 @@ export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Ke
       room.refused()
       return false
     }
-    // The first slot of a group was kept for it.
+    // The first slot of a group was kept for this group.
     return usedByGroup === 0 || free > Math.min(idleGroups, mostKept)
   }
 
@@ -84,7 +84,7 @@ export function slotsOf<Key, Group>(options: SlotsOptions<Key, Group>): Slots<Ke
     if (options.groups && wasIdle !== isIdle) idleGroups += isIdle ? 1 : -1
   }
 
-  /** The rival that gets the next slot; undefined: no rival has room. */
+  /** The rival that gets the next slot. Undefined: no rival may take a slot. */
   function next(rivals: readonly Key[]): Key | undefined {
     let best: Key | undefined
     for (const key of rivals) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A Node timer holds 31 bits of milliseconds; a longer one would fire at once. */
+/** A Node timer holds 31 bits of milliseconds. A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Waits for `work`, but no longer than `ms`. */

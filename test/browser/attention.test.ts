@@ -4,17 +4,17 @@ import { withUnknownEffects } from '../support/unknown-effects.ts'
 import { testEveryView } from './support/every-view.ts'
 import { smallDashboard } from './support/small-dashboard.ts'
 
-/* The page of effects whose outcome is unknown: what is known, and the four decisions. */
+/* The page of effects whose outcome is unknown: the facts, and the four decisions. */
 
 testEveryView('/attention', (page) => page.getByRole('button', { name: /It did not happen/ }).waitFor())
 
-test('each verb says its consequence, takes a reason, and decides', async () => {
+test('each action shows its consequence, requires a reason, and decides', async () => {
   const keys = ['mail:1', 'mail:2', 'mail:3', 'mail/4 ü']
   const { db, jobIs } = await withUnknownEffects(keys)
   const { page } = await (await smallDashboard(db)).open('/attention')
   const dialog = page.getByRole('dialog')
 
-  // The oldest is open, with what is known of it.
+  // The oldest effect is open, with its facts.
   const known = page.getByRole('cell').filter({ hasText: 'What happened:' })
   for (const fact of ['down-mail:1', 'atMostOnce', 'attempt 3', 'evt_0', 'sha256 0aff', 'the reply was lost'])
     await known.getByText(fact).first().waitFor()
@@ -65,7 +65,7 @@ test('each verb says its consequence, takes a reason, and decides', async () => 
   ])
 })
 
-test('a viewer sees what is known, and no verb', async () => {
+test('a viewer sees the facts, and no action', async () => {
   const { db } = await withUnknownEffects(['mail:1'])
   const { open, token } = await smallDashboard(db)
   const { page } = await open('/attention', { token: await token({ name: 'eve', role: 'viewer' }) })
@@ -75,7 +75,7 @@ test('a viewer sees what is known, and no verb', async () => {
   expect(await page.getByRole('dialog').count()).toBe(0)
 })
 
-test('a decision that somebody else has taken is explained, and changes nothing', async () => {
+test('a decision that another operator has made is explained, and changes nothing', async () => {
   const { db } = await withUnknownEffects(['mail:1'])
   const { page, faults } = await (await smallDashboard(db)).open('/attention')
   faults.expect(/^409: POST .*\/attention\/confirm-not-done/)
@@ -89,7 +89,7 @@ test('a decision that somebody else has taken is explained, and changes nothing'
   expect(await db.rows('select state::text from hookonce.effect')).toEqual([{ state: 'done' }])
 })
 
-test('if nothing waits, the page says when something would', async () => {
+test('without waiting effects, the page explains when there would be one', async () => {
   const { db } = await seededLedger()
   const { page } = await (await smallDashboard(db)).open('/attention')
   await page.getByText('Nothing waits for you').waitFor()

@@ -15,7 +15,7 @@ const MEDIA: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** A server of files and nothing else, as for the documentation site. */
+/** A server that only serves files, like the server of the documentation site. */
 function filesAt(folder: string): Promise<string> {
   const server = createServer((request, response) => {
     const path = join(folder, request.url?.endsWith('/') ? `${request.url}index.html` : (request.url ?? ''))

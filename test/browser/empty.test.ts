@@ -4,7 +4,10 @@ import { isLoaded, openPage } from './support/open-page.ts'
 import { screenshot } from './support/screenshot.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
-/* What a new user sees: each page says what will be there, and the command for it where there is one. */
+/*
+ * The view of a new user: each page describes its future content, and shows a command if there is
+ * one.
+ */
 
 const EMPTY: readonly { readonly path: string; readonly says: string | RegExp }[] = [
   { path: '/', says: 'Nothing needs you' },
@@ -15,7 +18,7 @@ const EMPTY: readonly { readonly path: string; readonly says: string | RegExp }[
   { path: '/outbox', says: /Nothing|No / },
 ]
 
-test('empty pages teach', async () => {
+test('empty pages show the next step', async () => {
   const { dashboard } = await smallLedger({ receipts: 0 })
   const opened = await openPage('/', { dashboard })
   for (const { path, says } of EMPTY) {

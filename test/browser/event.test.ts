@@ -16,7 +16,7 @@ testEveryView({ name: 'event', path: eventWithEffects }, (page) =>
   page.getByText('receipt-mail:in_1').first().waitFor(),
 )
 
-test('a replay says what it will do, and does it', async () => {
+test('a replay shows its plan, and carries it out', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 2_000, works: true })
   const [failed] = await db.rows<{ id: string; fence: number }>(
     `select j.receipt_id as id, j.fence from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
@@ -58,11 +58,11 @@ test('a replay says what it will do, and does it', async () => {
     [failed?.id, 'replay'],
   )
   expect(entry).toMatchObject({ why: 'the order is not on its way after all', address: '127.0.0.1' })
-  // The page follows.
+  // The page updates itself.
   await page.getByText('processed in 1 attempt').waitFor()
 })
 
-test('the page shows the chain as the ledger holds it', async () => {
+test('the page shows the chain as stored in the ledger', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 2_000 })
   const [found] = await db.rows<{ id: string; key: string; mail: string }>(
     `select r.id, r.event_key as key, e.key as mail from hookonce.effect e
@@ -88,7 +88,7 @@ test('the page shows the chain as the ledger holds it', async () => {
     .waitFor()
 })
 
-test('the body is read only when asked for, and the look is in the audit', async () => {
+test('the body is read only on request, and each view is in the audit', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 60 })
   const [{ id } = { id: '' }] = await db.rows<{ id: string }>('select id from hookonce.receipt limit 1')
   const looks = `select count(*) from hookonce.audit where action = 'read-body' and subject = '${id}'`
@@ -101,7 +101,7 @@ test('the body is read only when asked for, and the look is in the audit', async
   expect(await db.number(looks)).toBe(1)
 })
 
-test('an event is copied as a curl line that the gateway knows', async () => {
+test('an event is copied as a curl line that the gateway accepts', async () => {
   const { dashboard, deliver } = await smallLedger({ receipts: 0 })
   const id = await deliver({ id: 'evt_curl', type: 'customer.subscription.updated', name: "O'Neill" })
   const { page } = await openPage(`/events/${id}`, { dashboard })
@@ -114,7 +114,7 @@ test('an event is copied as a curl line that the gateway knows', async () => {
   expect(line).toContain(`O'\\''Neill`)
 })
 
-test('an event is copied as a test; without a body, the page says why it cannot be', async () => {
+test('an event is copied as a test; without a body, the page explains why it cannot be', async () => {
   const { dashboard, db, deliverText } = await smallLedger({ receipts: 0 })
   const id = await deliverText(
     '{"id":"evt_t","type":"customer.subscription.updated","account":9007199254740993}',
@@ -137,7 +137,7 @@ test('an event is copied as a test; without a body, the page says why it cannot 
   expect(await page.getByRole('button', { name: 'Replay' }).count()).toBe(0)
 })
 
-test('an event that does not exist is an error that says so', async () => {
+test('an unknown event is an error on the page', async () => {
   const { page, faults } = await openPage('/events/00000000-0000-4000-8000-000000000000')
   faults.expect(/^404: /)
   await page

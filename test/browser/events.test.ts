@@ -9,7 +9,7 @@ import { openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
 const listOf = (page: Page): Locator => page.getByRole('grid', { name: 'Events' })
-/** Not the titles, nor what is below the last event. */
+/** Excludes the header row and the text below the last event. */
 const rowsOf = (page: Page): Locator => listOf(page).locator('[role=rowgroup] [aria-rowindex]')
 const selected = (page: Page): Promise<number> => listOf(page).locator('[aria-selected=true]').count()
 
@@ -21,7 +21,7 @@ async function search(page: Page, text: string): Promise<void> {
 
 testEveryView('/events', (page) => rowsOf(page).nth(10).waitFor())
 
-test('the back button shows the list where it was left, before anything is read again', async () => {
+test('the back button shows the list at its old place, before anything is read again', async () => {
   const { page } = await openPage('/events')
   const grid = listOf(page)
   const row = grid.locator('[aria-rowindex="252"]')
@@ -30,7 +30,7 @@ test('the back button shows the list where it was left, before anything is read 
     await grid.evaluate((element) => element.scrollTo({ top: 250 * 34 }))
     return row.count()
   }
-  // Page by page, as they are read.
+  // The rows are read page by page.
   await expect.poll(scroll).toBe(1)
   await row.click()
   await page.getByRole('region', { name: 'Timeline' }).waitFor()
@@ -43,17 +43,17 @@ test('the back button shows the list where it was left, before anything is read 
   await page.keyboard.press('u')
   await page.locator(`#row-${id}.active`).waitFor()
   expect(await grid.evaluate((element) => element.scrollTop)).toBeGreaterThan(240 * 34)
-  // Rows would move under whoever reads further down.
+  // Otherwise rows would move while a user reads further down.
   expect(asked).toBe(0)
   await page.unroute('**/api/v1/events?*')
-  // The page of all events begins anew.
+  // The page of all events starts at its top.
   await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByRole('link', { name: 'Events', exact: true }).click()
   await rowsOf(page).nth(5).waitFor()
   expect(await grid.evaluate((element) => element.scrollTop)).toBe(0)
 })
 
-test('the list scrolls through the history, and keeps few rows in the page', async () => {
+test('the list scrolls through the history, with few rows in the page', async () => {
   const { page } = await openPage('/events')
   const grid = listOf(page)
   await rowsOf(page).nth(10).waitFor()
@@ -65,7 +65,7 @@ test('the list scrolls through the history, and keeps few rows in the page', asy
   expect(await rowsOf(page).count()).toBeLessThan(80)
 })
 
-test('tokens find what the ledger holds, and the address can be shared', async () => {
+test('tokens find the events in the ledger, and the address can be shared', async () => {
   const [newest] = await inLargeLedger<{ key: string; object: string }>(
     `select event_key as key, object_id as object from hookonce.receipt where source = 'github' and event_type = 'push'
      order by received_at desc limit 1`,
@@ -113,7 +113,7 @@ test('the search completes names and values', async () => {
   await rowsOf(page).first().getByText('shopify').waitFor()
 })
 
-test('rows are selected with the mouse, with shift too, and saved as JSON lines', async () => {
+test('rows are selected with the mouse, also with shift, and saved as JSON lines', async () => {
   const { page } = await openPage('/events')
   await rowsOf(page).nth(6).waitFor()
   await rowsOf(page)
@@ -156,7 +156,7 @@ test('selected events are replayed together', async () => {
   expect(await db.number(replayed)).toBe(3)
 })
 
-test('all that match are planned, replayed in the background, and the progress is shown', async () => {
+test('all matching events are planned and replayed in the background, and the progress is shown', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 2_000, works: true })
   const failed = `select count(*) from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
     where s.name = 'fulfilment' and j.state = 'failed'`
@@ -178,7 +178,7 @@ test('all that match are planned, replayed in the background, and the progress i
   await page.getByRole('button', { name: 'Close', exact: true }).waitFor()
 })
 
-test('what waits for its next attempt runs now, after a plan and with a reason', async () => {
+test('waiting jobs run now, after a plan and with a reason', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 60 })
   await db.rows(`update hookonce.job set state = 'retrying', attempt = 2, due_at = now() + interval '1 hour'
     where (shard, receipt_id, subscriber) in (

@@ -39,13 +39,13 @@ async function openPlan(page: Page): Promise<void> {
   await page.getByRole('dialog').getByText('12 jobs, in about').waitFor()
 }
 
-/** The plan follows when the field is left. */
+/** The plan is read again when the field loses the focus. */
 async function fillRate(page: Page, rate: string): Promise<void> {
   await page.getByLabel('Jobs per second').fill(rate)
   await page.getByLabel('Jobs per second').press('Tab')
 }
 
-test('a group opens by keys, and leads to its events', async () => {
+test('a group opens by keys, and links to its events', async () => {
   const { page } = await openPage('/failures')
   await page.getByRole('button', { name: /no customer cus_/ }).waitFor()
   await page.keyboard.press('j')
@@ -62,7 +62,7 @@ test('a group opens by keys, and leads to its events', async () => {
   expect(new URL(page.url()).searchParams.get('q')).toMatch(
     /^source:\w+ subscriber:\w+ state:failed error:[0-9a-f]{16}$/,
   )
-  // The row of titles, a screen of events, and the page that follows it.
+  // The header row, a screen of events, and the next page.
   const rows = async (): Promise<number> => Number(await list.getAttribute('aria-rowcount'))
   await expect.poll(rows).toBe(Math.min(count, 140) + 1)
 })
@@ -100,7 +100,7 @@ test('a group is replayed: the plan first, then progress, then the result', asyn
   await groups.getByRole('button', { name: ERROR }).waitFor({ state: 'detached' })
 })
 
-test('a replay is cancelled: what was replayed stays so, the rest stays failed', async () => {
+test('a replay is cancelled: replayed jobs stay replayed, the rest stays failed', async () => {
   const ledger = await withFailures(12)
   const { open } = await smallDashboard(ledger.db, { hasWorker: true })
   const { page } = await open('/failures')
@@ -132,7 +132,7 @@ test('a replay is cancelled: what was replayed stays so, the rest stays failed',
   ])
 })
 
-test('a viewer sees the groups and no verb', async () => {
+test('a viewer sees the groups and no action', async () => {
   const { db } = await withFailures(3)
   const { open, token } = await smallDashboard(db)
   const { page } = await open('/failures', { token: await token({ name: 'eve', role: 'viewer' }) })

@@ -4,7 +4,7 @@ import { listening } from '../support/listening-server.ts'
 import { accessibilityFaults } from './support/accessibility.ts'
 import { openPage } from './support/open-page.ts'
 
-/* The tests of the dashboard rely on this: a page with a fault fails its test. */
+/* The tests of the dashboard rely on this: a fault of a page fails its test. */
 
 const PAGES: Record<string, string> = {
   '/': '<!doctype html><html lang="en"><title>A page</title><main><h1>A page</h1></main></html>',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
-/* Whoever may send a webhook may store text. It must stay text on every page. */
+/* A sender of webhooks can store any text. It must stay text on every page. */
 
 const MARKUP = '<img src=x onerror="window.ran=1"><script>window.ran=1</script><svg/onload=window.ran=1>'
 const LINK = 'javascript:window.ran=1'
@@ -33,7 +33,7 @@ test('stored HTML is inert in lists, on the page of the event and in the search'
   await isInert()
 
   await go(`/events/${id}`)
-  // The body as a tree, and as it arrived.
+  // The body as a tree, and as raw text.
   await page.getByRole('button', { name: 'Show the body' }).click()
   await page.getByText('elsewhere.example').first().waitFor()
   await isInert()

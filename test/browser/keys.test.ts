@@ -39,11 +39,11 @@ test('keys move through the list, select, open and search', async () => {
   await expect.poll(() => rows.first().textContent()).toContain('github')
 })
 
-test('a new page does not take the focus from a search that was begun meanwhile', async () => {
+test('a new page does not take the focus from a search that the user has begun', async () => {
   const { page } = await openPage('/events')
   await page.getByRole('grid', { name: 'Events' }).waitFor()
   const field = page.getByRole('combobox', { name: 'Search events' })
-  // Before the page has rendered: a person who is quick, or a machine that is slow.
+  // The key is pressed before the page has rendered, as by a quick person or on a slow machine.
   await page.evaluate(`document.querySelector('#rail a[href$="/failures"]').click()
     document.querySelector('search input').focus()`)
   await page.getByRole('heading', { level: 1, name: 'Failures' }).waitFor()
@@ -51,8 +51,8 @@ test('a new page does not take the focus from a search that was begun meanwhile'
   await page.keyboard.type('in_12')
   expect(await field.inputValue()).toBe('in_12')
 
-  // Without one, the page has the focus: its keys work at once, also after the palette was opened
-  // from the search.
+  // Without a focused field, the page has the focus: its keys work at once, even after the palette
+  // was opened from the search.
   await page.keyboard.press('Control+k')
   await page.getByRole('dialog').locator('input:focus').waitFor()
   await page.keyboard.type('attention')
@@ -90,7 +90,7 @@ test('Ctrl-K finds pages and searches', async () => {
   await palette.waitFor({ state: 'detached' })
 })
 
-test('g and a letter lead to a page', async () => {
+test('g and a letter open a page', async () => {
   const { page } = await openPage('/events')
   await page.getByRole('grid', { name: 'Events' }).waitFor()
   await page.keyboard.press('g')
@@ -98,7 +98,7 @@ test('g and a letter lead to a page', async () => {
   await expect.poll(() => path(page.url())).toBe('/')
 })
 
-test('a chosen theme stays', async () => {
+test('a chosen theme is kept', async () => {
   const { page } = await openPage('/', { theme: 'light' })
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
   const light = await background()

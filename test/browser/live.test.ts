@@ -22,7 +22,7 @@ test('a paused list stays as it is until it is resumed', async () => {
   await page.getByRole('button', { name: 'Paused' }).waitFor()
 
   await deliver({ id: 'evt_while_paused', type: 'customer.subscription.updated' })
-  // The API has it. A list that follows would ask for it within a second.
+  // The API has the event. A list that follows would request it within a second.
   const listed = await fetch(`${dashboard}/api/v1/events?limit=1`, {
     headers: { authorization: `Bearer ${token}` },
   })

@@ -16,11 +16,11 @@ test('a wrong token is refused, a right one opens the page, and logging out ends
 
   await page.getByLabel('Token').fill(token)
   await page.getByRole('button', { name: 'Log in' }).click()
-  // The address that was asked for is kept.
+  // The requested address is kept.
   await page.getByRole('grid', { name: 'Events' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/events')
   expect(await db.number(sessions)).toBe(1)
-  // Neither script nor storage can read what logs in.
+  // Neither scripts nor the storage can read the session.
   expect(await page.evaluate('[document.cookie, JSON.stringify(localStorage)].join()')).not.toContain(token)
 
   await page.getByRole('button', { name: 'Log out' }).click()
@@ -37,7 +37,8 @@ test('a session whose token is revoked leads back to the log-in', async () => {
   faults.expect(/^401: /)
   await db.rows(`update hookonce.token set revoked_at = now() where name = 'a-operator'`)
   await db.rows(`delete from hookonce.session`)
-  // A request of the page itself may have met the end of the session first: then no link is left.
+  // Another request of the page may have found the ended session first. Then the link no longer
+  // exists.
   await page.evaluate(`document.querySelector('a[href="/"]')?.click()`)
   await page.getByLabel('Token').waitFor()
 })

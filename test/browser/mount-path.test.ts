@@ -14,7 +14,7 @@ test('the dashboard works under the path of a proxy', async () => {
   await page.getByRole('heading', { level: 1 }).waitFor()
   expect(path()).toMatch(/^\/ops\/events\/[0-9a-f-]{36}$/)
 
-  // A shared address opens by itself.
+  // A shared address can be opened directly.
   await go('/events?q=evt_')
   await page.getByRole('grid', { name: 'Events' }).waitFor()
   expect(page.url()).toBe(`${dashboard}/events?q=evt_`)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
-test('a gateway that is down is named, and what was read stays', async () => {
+test('a gateway that is down is reported, and the shown data stays', async () => {
   const { dashboard, gateway } = await smallLedger({ receipts: 60 })
   const { page, faults } = await openPage('/events', { dashboard })
   const rows = page.getByRole('grid', { name: 'Events' }).getByRole('rowgroup').getByRole('row')
@@ -14,7 +14,7 @@ test('a gateway that is down is named, and what was read stays', async () => {
   expect(await rows.count()).toBeGreaterThan(5)
 })
 
-test('a ledger that is down is an error with a way to try again', async () => {
+test('a ledger that is down is an error with a button to try again', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 60 })
   const { page, faults } = await openPage('/', { dashboard })
   await page.getByRole('heading', { name: 'Traffic' }).waitFor()

@@ -88,7 +88,7 @@ test('a message is published again by keys, with its id and a reason', async () 
   ])
 })
 
-test('the failed messages of a topic are published again, and no others', async () => {
+test('only the failed messages of a topic are published again', async () => {
   const ledger = await withMessages()
   const { page } = await (await smallDashboard(ledger.db)).open('/outbox?state=failed&topic=mails')
   await page.getByRole('button', { name: 'Publish all failed again' }).click()
@@ -104,7 +104,7 @@ test('the failed messages of a topic are published again, and no others', async 
   await page.getByText('No message has failed').waitFor()
 })
 
-test('a payload is shown as text when somebody asks, and the audit has the look', async () => {
+test('a payload is shown as text on request, and the view is in the audit', async () => {
   const { db } = await withMessages()
   const { open, token } = await smallDashboard(db)
   const { page } = await open('/outbox?state=published')

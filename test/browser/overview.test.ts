@@ -8,7 +8,7 @@ testEveryView('/', async (page) => {
   await page.getByText('3 workers').waitFor()
 })
 
-test('the numbers are those of the ledger, for each period', async () => {
+test('the numbers equal those of the ledger, for each period', async () => {
   const { page } = await openPage('/')
   const period = page.getByRole('group', { name: 'Period' })
   for (const [name, size, hours] of [
@@ -29,7 +29,7 @@ test('the numbers are those of the ledger, for each period', async () => {
         [await stat('Received'), sum?.received.toLocaleString('en')],
         [await stat('Effects not repeated'), sum?.effects.toLocaleString('en')],
       ].filter(([shown, counted]) => shown !== counted)
-      // A minute may have ended since the page was read.
+      // A minute may have ended since the page was loaded.
       if (found.length > 0) await page.reload()
       return found
     }
@@ -38,7 +38,7 @@ test('the numbers are those of the ledger, for each period', async () => {
   expect(new URL(page.url()).searchParams.get('period')).toBe('7d')
 })
 
-test('what needs a person leads to where it is decided', async () => {
+test('each need for a person links to the page of its decision', async () => {
   const { page } = await openPage('/')
   const needs = page.locator('.need')
   for (const [text, path] of [

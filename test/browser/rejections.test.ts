@@ -3,7 +3,7 @@ import { seededLedger } from '../support/seeded-ledger.ts'
 import { testEveryView } from './support/every-view.ts'
 import { smallDashboard } from './support/small-dashboard.ts'
 
-/* The page of refused deliveries: the diagnosis, what to change, and how to try it. */
+/* The page of refused deliveries: the diagnosis, the change to make, and a command to try it. */
 
 testEveryView('/rejections', (page) => page.getByText('What to change').waitFor())
 
@@ -34,7 +34,7 @@ test('a refusal shows its diagnosis, its header, the advice and the command to c
     .poll(() => page.evaluate<string>('navigator.clipboard.readText()'))
     .toBe('npx hookonce verify --config hookonce.json --source shop --headers headers.txt --body body.json')
 
-  // Nothing can be verified for a source that is not configured, and its name is inert.
+  // A source that is not configured cannot be verified, and its name is harmless text.
   await page.getByRole('button', { name: /no source is named/ }).click()
   await page.getByText('No source is named "<b>x</b>".').waitFor()
   expect(await page.getByRole('button', { name: 'Copy', exact: true }).count()).toBe(0)

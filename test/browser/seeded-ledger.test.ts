@@ -5,7 +5,7 @@ import { messageId } from '../../src/effects/message-id.ts'
 import { receiptIds, scopedId, shardOf } from '../../src/model/receipt-id.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 
-/* The SQL that seeds a ledger computes ids as the engine does, and follows only from the seed. */
+/* The SQL that seeds a ledger computes the same ids as the engine, and depends only on the seed. */
 
 const NOW = new Date('2026-11-17T12:00:00Z')
 
@@ -15,7 +15,7 @@ async function seeded(seed: number): Promise<TestDatabase> {
   return db
 }
 
-test('ids in a seeded ledger are those that the engine would give', async () => {
+test('ids in a seeded ledger equal those of the engine', async () => {
   const db = await seeded(1)
   const receipts = await db.rows<{ id: string; shard: number; source: string; key: string }>(
     'select id, shard, source, event_key as key from hookonce.receipt',
@@ -43,7 +43,7 @@ test('ids in a seeded ledger are those that the engine would give', async () => 
     expect(id).toBe(messageId({ receiptId, subscriber, epoch: 0 }, '(write)', 0))
 })
 
-test('every state, and what needs a person, is in a seeded ledger', async () => {
+test('a seeded ledger has every state, and work for a person', async () => {
   const db = await seeded(1)
   const states = await db.rows('select distinct state::text as state from hookonce.job order by 1')
   const names = ['attention', 'failed', 'processed', 'processing', 'received', 'retrying']
@@ -58,7 +58,7 @@ test('every state, and what needs a person, is in a seeded ledger', async () => 
   expect(waiting).toBeGreaterThan(0)
 })
 
-test('the same seed makes the same ledger, another one does not', async () => {
+test('the same seed makes the same ledger, another seed does not', async () => {
   const [one, same, other] = [await seeded(1), await seeded(1), await seeded(2)]
   const digest = async (db: TestDatabase): Promise<unknown> =>
     (

@@ -5,7 +5,10 @@ import { freshDatabase } from '../support/database.ts'
 import { openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
-/* Sources, destinations, captured requests and settings: every verb, by what it leaves in the ledger. */
+/*
+ * Sources, destinations, captured requests and settings: every action, checked by its rows in the
+ * ledger.
+ */
 
 const audit = (action: string) =>
   `select actor, subject, why from hookonce.audit where action = '${action}' order by id`
@@ -77,7 +80,7 @@ test('a destination is paused for each of its sources', async () => {
   ).toEqual([{ paused: true }])
 })
 
-test('a token is made, shown once, and revoked', async () => {
+test('a token is created, shown once, and revoked', async () => {
   const { dashboard, db } = await smallLedger({ receipts: 30 })
   const { page } = await openPage('/settings', { dashboard })
   const dialog = page.getByRole('dialog')
@@ -118,7 +121,7 @@ test('a viewer sees every page of the set-up, and no button that changes somethi
   expect(await page.getByRole('button', { name: 'Make a token' }).count()).toBe(0)
 })
 
-test('a captured request shows what to configure, and its body is inert', async () => {
+test('a captured request shows its configuration, and its body is inert', async () => {
   const db = await freshDatabase()
   const ports = ['--port', '0', '--admin-port', '0']
   const dev = startCli(['dev', ...ports, '--dir', temporaryDirectory(), '--json'], { DATABASE_URL: db.url })

@@ -10,12 +10,12 @@ import { seedLedger } from '../../scripts/seeding/seed.mjs'
 import { databaseUrl, TEMPLATE } from '../support/servers.ts'
 
 /*
- * One Chromium, and one large ledger with a gateway for all tests that only look. Tests that change
- * something have a small ledger of their own.
+ * One Chromium, and one large ledger with a gateway for all tests that only read. Tests that change
+ * something have their own small ledger.
  */
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Where tests connect to the browser. */
+    /** The endpoint at which tests connect to the browser. */
     browserUrl: string
     largeLedgerUrl: string
     /** The address of the dashboard over the large ledger. */
@@ -23,7 +23,7 @@ declare module 'vitest' {
   }
 }
 
-/** HOOKONCE_RECEIPTS makes fewer, for the inner loop. */
+/** HOOKONCE_RECEIPTS makes the ledger smaller, for the inner loop. */
 const RECEIPTS = Number(process.env.HOOKONCE_RECEIPTS ?? 200_000)
 const SEED = Number(process.env.HOOKONCE_SEED ?? 1)
 const LARGE = 'hookonce_large'

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { isLoaded, openPage } from './support/open-page.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
-/** The verbs that change something. */
+/** The actions that change something. */
 const ACTS =
   /replay|decide|confirm|call again|abandon|give up|pause|resume|test|revoke|make a token|acknowledge|move|discard|cancel|publish again|run now|try now/i
 
-test('a viewer sees no button that it may not press', async () => {
+test('a viewer sees no button without the right to use it', async () => {
   const { dashboard, db, tokenFor, token } = await smallLedger({ receipts: 400 })
   const [{ id } = { id: '' }] = await db.rows<{ id: string }>(
     'select receipt_id as id from hookonce.effect limit 1',
@@ -34,7 +34,7 @@ test('a viewer sees no button that it may not press', async () => {
     return found
   }
   expect(await buttonsOf(await tokenFor('viewer'))).toEqual([])
-  // The same pages have such buttons for others, or this test would prove nothing.
+  // Other roles see such buttons on the same pages. Otherwise this test would prove nothing.
   expect((await buttonsOf(token)).length).toBeGreaterThan(3)
 })
 

@@ -79,7 +79,7 @@ hooks.on(
   { name: 'ordered', ordered: (event) => event.payload.entity, ...patience },
 )
 
-// Its name changes with each deploy. The key of its effect does not.
+// The name changes with each deploy. The key of its effect does not.
 hooks.on(
   'test',
   '*',

@@ -7,22 +7,22 @@ import type { Standby } from './database.ts'
 import type { FaultName } from './nemesis.ts'
 
 /*
- * Builds that break one promise. A checker that finds nothing wrong with them would prove nothing
- * about ours.
+ * Builds that break one promise. A checker that finds no fault in them would prove nothing about
+ * the real build.
  */
 interface Break {
-  /** Which files of the build. */
+  /** The files of the build that are changed. */
   readonly files: RegExp
   readonly replaced: RegExp
   readonly by: string
-  /** The faults that show the break. */
+  /** The faults that reveal the break. */
   readonly shownBy: readonly FaultName[]
-  /** Without it, nothing shows the break. */
+  /** The kind of standby that the faults need to reveal the break. */
   readonly standby?: Standby
 }
 
 export const BREAKS = {
-  /** A worker that lost its lease still records what it did. */
+  /** A worker that lost its lease still records its outcomes. */
   'no fence': {
     files: /^ledger\/(jobs\/(complete|settle|fence)|effects\/\w+)\.js$/,
     replaced: /\b(where|and)(\s+)(?:\w+\.)?fence = (\$\d+::\w+|\w+\.fence)/g,
@@ -37,7 +37,7 @@ export const BREAKS = {
         async accept(arrival) { void accept(arrival).catch(() => undefined); return 'recorded' },`,
     shownBy: ['kill', 'cut', 'unreachable', 'crashDatabase'],
   },
-  /** Commits do not wait for the disk, because the server says so. */
+  /** Commits do not wait for the disk, because the server's default is used. */
   'asynchronous commit': {
     files: /^sql\/durable\.js$/,
     replaced: /set_config\('synchronous_commit'/g,

@@ -3,7 +3,7 @@ import { BREAKS, type BreakName, runFor } from './broken-build.ts'
 import { STANDBYS, type Standby } from './database.ts'
 import { type ChaosRun, chaos } from './run.ts'
 
-/* `npm run chaos` makes a long run of it (docs/proof.md). */
+/* `npm run chaos` runs it for longer (docs/proof.md). */
 const SEED = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const RUN: ChaosRun = {
   deliveries: Number(process.env.CHAOS_DELIVERIES ?? 2_000),
@@ -21,16 +21,16 @@ function standbyOf(text: string): Standby {
   return found
 }
 
-test(`whatever breaks, every acknowledged event takes effect once (CHAOS_SEED=${SEED})`, async () => {
+test(`with any faults, every acknowledged event takes effect once (CHAOS_SEED=${SEED})`, async () => {
   const { wrong, stories, summary } = await chaos(RUN)
   process.stdout.write(`${summary}\n`)
   expect(wrong, [summary, ...stories].join('\n\n')).toEqual([])
 })
 
-// Each takes minutes, because the nemesis must strike at the wrong moment.
+// Each run takes minutes, because the fault must hit the right moment.
 const broken = process.env.CHAOS_BROKEN === undefined ? [] : (Object.keys(BREAKS) as BreakName[])
 
-test.each(broken)('the checker notices a build that is broken: %s', async (name) => {
+test.each(broken)('the checker detects a broken build: %s', async (name) => {
   const { wrong, stories, summary } = await chaos({ ...RUN, ...runFor(name), broken: name })
   process.stdout.write([`${name}: ${wrong.join('\n')}`, ...stories, summary, ''].join('\n'))
   expect(wrong).not.toEqual([])

@@ -4,9 +4,9 @@ import { storyOf } from './event-story.ts'
 import type { World } from './world.ts'
 
 export interface Verdict {
-  /** What contradicts a promise, in a line each; empty: nothing does. */
+  /** The violations of promises, one per line. Empty: there is none. */
   readonly wrong: readonly string[]
-  /** Of a few of the events concerned: everything that happened to them, and nothing else. */
+  /** The complete stories of a few of the events concerned. */
   readonly stories: readonly string[]
   /** Acknowledged events that failovers to an asynchronous standby lost. */
   readonly lostEvents: number
@@ -14,10 +14,10 @@ export interface Verdict {
   readonly counts: string
 }
 
-/** How many events are named in a line, and how many of all of them are told in full. */
+/** The number of events that a line names, and the number of events whose story is told. */
 const FEW = 5
 const STORIES = 3
-/** More of one fault say nothing more. */
+/** More events with the same fault add no information. */
 const MOST = 10_000
 
 interface Found {

@@ -1,26 +1,29 @@
 import { SUBSCRIBERS } from './person.ts'
 
 /*
- * What must hold when everything is healed and at rest, in SQL over the ledger, the tables of the
- * handlers and the schema `history`. Each query returns what contradicts it: the event and a text.
- * Nothing is trusted but rows and the records of the witnesses.
+ * The rules that must hold when everything is healed and at rest, in SQL over the ledger, the
+ * tables of the handlers and the schema `history`. Each query returns its violations: the event and
+ * a text. Only rows and the records of the witnesses are trusted.
  */
 export interface Check {
-  /** What is wrong if the query returns rows. */
+  /** The violated rule, if the query returns rows. */
   readonly fault: string
   readonly query: string
 }
 
 const wasAcknowledged = 'd.status between 200 and 299'
-/** Sent before the old primary died, and answered when the standby heard nothing any more. */
+/**
+ * The event was sent before the old primary died, and answered when the standby no longer received
+ * anything.
+ */
 const mayBeLost = `exists (select from history.loss l where d.sent_ms <= l.to_ms and d.answered_ms >= l.from_ms)`
-/** A call is made within a lease of the record that it starts, on a machine that may be busy. */
+/** A call is made within a lease after its record, even on a busy machine. */
 const CALL_MS = 3_000
-/** The other side was called by a run whose record the standby may have missed. */
+/** The called service was called by a run whose record the standby may have missed. */
 const hasLostCall = `exists (select from history.call c, history.loss l
   where c.event = k.event and c.at_ms between l.from_ms and l.to_ms + ${CALL_MS})`
 
-/** Once, and once more for each fresh replay. */
+/** Once, and once more per fresh replay. */
 function rowsOf(table: string, subscriber: string): Check {
   return {
     fault: `not exactly once in "${table}"`,
@@ -40,8 +43,8 @@ function withoutReceipt(table: string): Check {
 }
 
 /**
- * The other side acted once, and once more for each fresh replay. A failover that loses a fresh
- * replay does not undo what it caused.
+ * The called service acted once, and once more per fresh replay. A failover that loses a fresh
+ * replay does not undo its calls.
  */
 function actedOn(kind: string, subscriber: string): Check {
   return {
@@ -176,7 +179,7 @@ export const CHECKS: readonly Check[] = [
       where newest is distinct from applied`,
   },
   {
-    // Only the first time counts: a fresh replay comes when it comes.
+    // Only the first time counts: a fresh replay may come at any time.
     fault: 'out of order',
     query: `select event, entity || ': before its predecessor' as text
       from (

@@ -9,8 +9,9 @@ import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts'
 import { until } from '../support/until.ts'
 
 /*
- * The PostgreSQL of a chaos run: a primary that can crash and whose disk can be full, and perhaps a
- * standby that takes over. Everybody reaches the primary of the moment through a network of their own.
+ * The PostgreSQL of a chaos run: a primary that can crash and whose disk can fill up, and
+ * optionally a standby that takes over. Every client reaches the current primary through its own
+ * network.
  */
 export const STANDBYS = ['none', 'synchronous', 'asynchronous'] as const
 export type Standby = (typeof STANDBYS)[number]
@@ -21,15 +22,17 @@ export interface ChaosDatabase {
   readonly disk: SmallDisk | undefined
   /** A way to the primary. It follows each failover. */
   network(): Promise<Network>
-  /** As a power cut: what is not on the disk is gone. */
+  /** Simulates a power cut: data that is not on the disk is lost. */
   crash(): Promise<void>
-  /** The standby hears nothing for a while, then the primary dies, and the standby takes over. */
+  /**
+   * The standby receives nothing for a while, then the primary dies, and the standby takes over.
+   */
   failOver(silenceMs: number, now: () => number): Promise<Failover>
   /** Resolves when all servers run, and the standby follows its primary. */
   heal(): Promise<void>
 }
 
-/** When commits were made that the new primary may miss. */
+/** When commits happened that the new primary may lack. */
 export interface Failover {
   readonly silentFromMs: number
   readonly deadAtMs: number
@@ -51,7 +54,8 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
   await ask(primary, SETTINGS)
   const networks: Network[] = []
   const replication = await proxyTo(primary.url)
-  // In the files before they are copied: a new primary acknowledges nothing until it has a standby.
+  // Set in the files before they are copied: a new primary acknowledges nothing until it has a
+  // standby.
   if (standbyKind === 'synchronous') await ask(primary, [`alter system set synchronous_standby_names = '*'`])
   if (standbyKind !== 'none') await replaceStandby()
   await ask(primary, ['select pg_reload_conf()'])
@@ -76,7 +80,7 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
     return rows.some(({ state }) => states.includes(String(state)))
   }
 
-  /** Resolves when the standby has what was committed before. */
+  /** Resolves when the standby has all earlier commits. */
   async function catchUp(): Promise<void> {
     const [row] = await ask(primary, ['select pg_current_wal_flush_lsn() as lsn'])
     await until('the standby has caught up', async () => {
@@ -120,7 +124,8 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
     },
     async failOver(silenceMs, now) {
       if (!standby) throw new Error('there is no standby to fail over to')
-      // What was acknowledged before this moment was on the disk before it: the standby gets it now.
+      // Commits that were acknowledged before this moment were already on the disk: the standby
+      // gets them now.
       const silentFromMs = now()
       await catchUp()
       replication.swallow()
@@ -139,15 +144,17 @@ export async function openDatabase(standbyKind: Standby): Promise<ChaosDatabase>
   }
 }
 
-/** A standby that does not follow within this time has lost its way, for example on a full disk. */
+/**
+ * A standby that does not follow within this time cannot recover, for example after a full disk.
+ */
 const FOLLOW_MS = 15_000
 
 const SETTINGS = [
-  // What no commit waited for is lost in a crash. Whoever promises durability must ask for it.
+  // A commit that waits for nothing is lost in a crash. A durable commit must request the wait.
   `alter system set wal_writer_delay = '10s'`,
   `alter system set wal_writer_flush_after = '1GB'`,
   'alter system set synchronous_commit = off',
-  // For a standby that was away for a while.
+  // For a standby that was disconnected for a while.
   `alter system set wal_keep_size = '256MB'`,
   `alter system set wal_retrieve_retry_interval = '200ms'`,
 ]
@@ -156,8 +163,8 @@ const SYNCED = `select file_name as file, file_offset as offset
   from pg_walfile_name_offset(pg_current_wal_flush_lsn())`
 
 /**
- * Takes from the log of a stopped server what was written and not synced, as a power cut does. Data
- * files need no such loss: no page is written before the log of its changes is synced.
+ * Removes the written but unsynced end of a stopped server's log, as a power cut does. Data files
+ * need no such loss: no page is written before the log of its changes is synced.
  */
 function loseUnsynced({ dir }: Cluster, file: string, offset: number): void {
   // At the border of two files, PostgreSQL names the first of them.
@@ -168,7 +175,10 @@ function loseUnsynced({ dir }: Cluster, file: string, offset: number): void {
   closeSync(log)
 }
 
-/** On a connection of its own: those before it may have been cut. Returns the rows of the last. */
+/**
+ * Uses a new connection, because earlier ones may have been cut. Returns the rows of the last
+ * statement.
+ */
 async function ask({ url }: Cluster, texts: readonly string[]): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   client.on('error', () => undefined)

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 
 /*
- * The minimal history of one event: its deliveries and their answers, the calls of its effects, what
- * a person did to it, the faults that overlap any of them, and its rows in the ledger.
+ * The minimal history of one event: its deliveries and their answers, the calls of its effects, the
+ * actions of the operator on it, the faults at the same time, and its rows in the ledger.
  */
 const TIMELINE = `
   with moments as (

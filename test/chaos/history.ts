@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import type pg from 'pg'
 
 /*
- * What happened outside of the ledger, as its witnesses saw it. It is written to files, so that a run
- * may be long, and loaded into tables of the schema `history` when all is over: the checks are SQL.
+ * The observations of the witnesses outside of the ledger. They are written to files, so that a run
+ * may be long, and loaded into tables of the schema `history` at the end: the checks are SQL.
  */
 export interface HistoryRows {
   /** One request of a sender. No status: no answer arrived. */
   delivery: { event: number; app: string; sent_ms: number; answered_ms: number; status: number | null }
-  /** One request that reached the other side. */
+  /** One request that reached the called service. */
   call: { event: number; kind: string; key: string; acted: boolean; reply: string; at_ms: number }
-  /** A person's act. Not done: it failed, or its outcome is unknown. */
+  /** An action of the operator. Not done: it failed, or its outcome is unknown. */
   act: { event: number; verb: string; subscriber: string; from_ms: number; to_ms: number; done: boolean }
-  /** With loss: acknowledged events may be lost that were sent before its end. */
+  /** With loss: acknowledged events that were sent before its end may be lost. */
   fault: { name: string; detail: string; from_ms: number; to_ms: number; loss: boolean }
 }
 
@@ -33,7 +33,7 @@ export interface History {
   /** Milliseconds since the run began. */
   now(): number
   add<Name extends keyof HistoryRows>(table: Name, row: HistoryRows[Name]): void
-  /** How many rows were added. */
+  /** The number of added rows. */
   count(table: keyof HistoryRows): number
   /** Loads everything into the schema `history` of a database. */
   load(pool: pg.Pool): Promise<void>
@@ -107,7 +107,7 @@ export function openHistory(): History {
 }
 
 /*
- * `known`: the events that the ledger has. `loss`: when commits were made that a standby missed.
+ * `known`: the events that the ledger has. `loss`: the times of commits that a standby missed.
  * `spanned`: jobs whose last run began before such a failover and ended after it.
  */
 const prepared = (beganAtMs: number): string => `

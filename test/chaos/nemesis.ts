@@ -17,7 +17,7 @@ interface Circumstances {
   readonly random: Random
 }
 
-/** Since when acknowledged events may be lost, and until when they were sent. */
+/** The time from which acknowledged events may be lost, and the time until which they were sent. */
 interface Loss {
   readonly from_ms: number
   readonly to_ms: number
@@ -34,13 +34,13 @@ const FAULTS = {
     await app.stop()
     await app.start()
   },
-  /** For longer than its lease. */
+  /** A freeze for longer than its lease. */
   async freeze(app: ChaosApp) {
     app.freeze()
     await delay(2_000)
     app.thaw()
   },
-  /** The database hears it, and it does not hear the database. */
+  /** The database receives data from the process, but the process receives nothing. */
   async loseReplies(app: ChaosApp, { random }: Circumstances) {
     app.network.loseRepliesTo(random.pick(['accept', 'complete', 'end_effect', 'start_effect', 'claim']))
     await delay(800)
@@ -86,7 +86,10 @@ const FAULTS = {
     await delay(1_000)
     await app.setClock(0)
   },
-  /** On both sides of a delivery; the database stays in its day. Old events are sent again. */
+  /**
+   * Moves the clocks of both sides of a delivery, but not of the database. Old events are sent
+   * again.
+   */
   async daysPass(_: ChaosApp, { world, random }: Circumstances) {
     const days = 1 + random.below(20)
     await Promise.all(world.apps.map((app) => app.setClock(days * DAY_MS)))
@@ -95,7 +98,7 @@ const FAULTS = {
     world.sendersAheadMs = 0
     await Promise.all(world.apps.map((app) => app.setClock(0)))
   },
-  /** A deploy gives a subscriber another name, while jobs wait under the old one. */
+  /** A deploy renames a subscriber, while jobs wait under the old name. */
   async rename(_: ChaosApp, { world }: Circumstances) {
     const before = world.renamed
     world.renamed = `renamed ${Number(before.split(' ')[1]) + 1}`
@@ -115,7 +118,7 @@ const FAULTS = {
       MOVE_MS,
     )
   },
-  /** Of the servers of the database: no file can grow. */
+  /** Fills the disk of the database servers: no file can grow. */
   async fillDisk(_: ChaosApp, { world }: Circumstances) {
     world.database.disk?.fill()
     await delay(1_000)
@@ -215,7 +218,7 @@ export async function nemesis(world: World, { seed, only, pace }: Campaign): Pro
   }
 }
 
-/** A fault harms most when there is something to lose. */
+/** A fault does the most harm while there is work in progress. */
 async function someTraffic(world: World): Promise<void> {
   const before = world.recorded
   await until('an event is recorded', () => world.recorded > before, 1_000).catch(() => undefined)

@@ -7,7 +7,7 @@ import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
 export const DECISION = { by: 'the person', why: 'asked the other side' }
-/** What a person replays, pauses and resumes. */
+/** The subjects that the operator replays, pauses and resumes. */
 export const SUBSCRIBERS = ['write', 'transaction', 'latest', 'ordered'] as const
 
 const receiptIdOf = receiptIds('default', 'test')
@@ -18,7 +18,7 @@ interface Act {
   readonly subscriber: string
 }
 
-/** Records what a person does. It counts as done when the person was told so. */
+/** Records an action of the operator. It counts as done when the call has returned. */
 async function acting({ history }: World, act: Act, perform: () => Promise<unknown>): Promise<void> {
   const fromMs = history.now()
   const end = (done: boolean): void =>
@@ -39,7 +39,7 @@ export async function actAsPerson(
 ): Promise<void> {
   const verbs = [replaySome, replayFresh, pauseForAMoment, decideSome, replayFailed] as const
   while (!isOver()) {
-    // The database may be down: a person tries again later.
+    // The database may be down. The operator tries again later.
     await random
       .pick(verbs)(world, random)
       .catch(() => undefined)
@@ -47,7 +47,7 @@ export async function actAsPerson(
   }
 }
 
-/** What is done is not done again. */
+/** Finished work is not repeated. */
 async function replaySome(world: World, random: Random): Promise<void> {
   for (let times = 0; times < 3; times += 1) {
     const event = 1 + random.below(world.newest)
@@ -63,8 +63,8 @@ const STATE = `select j.state::text as state from hookonce.job j
   where j.receipt_id = $1 and s.name = $2`
 
 /**
- * What is done is done once more. Only what is done: a fresh replay of a job that failed before its
- * work was done would not do it a second time.
+ * Finished work is repeated. Only finished jobs: if a job failed before its work was done, a fresh
+ * replay would not do the work a second time.
  */
 async function replayFresh(world: World, random: Random): Promise<void> {
   const event = 1 + random.below(world.newest)
@@ -87,21 +87,21 @@ async function pauseForAMoment({ person }: World, random: Random): Promise<void>
   }
 }
 
-/** A pause may have outlived the moment, because the database was down when it was to end. */
+/** A pause may have lasted longer, because the database was down when it should have ended. */
 export async function resumeAll({ person, renamed }: World): Promise<void> {
   for (const subscriber of [...SUBSCRIBERS, renamed]) await person.resume('test', subscriber, DECISION)
 }
 
 /**
- * Decides on each unknown effect by what the other side knows. Not while a process stands still: its
- * call may still be under way, and nobody could know.
+ * Decides on each unknown effect by the records of the called service. Not while a process is
+ * frozen: its call may still be in progress, and its outcome unknowable.
  */
 export async function decideByTruth(world: World): Promise<void> {
   if (world.apps.some(({ isFrozen }) => isFrozen)) return
   for (const effect of await world.person.attention.list()) await decideOn(world, effect, 'by truth')
 }
 
-/** Sometimes has it called again, or gives it up for now. */
+/** Sometimes requests another call, or abandons the effect for now. */
 async function decideSome(world: World, random: Random): Promise<void> {
   if (world.apps.some(({ isFrozen }) => isFrozen)) return
   for (const effect of await world.person.attention.list())
@@ -132,7 +132,7 @@ const FAILED = `select substr(r.event_key, 5)::integer as event, s.name as subsc
   from hookonce.job j join hookonce.receipt r on r.shard = j.shard and r.id = j.receipt_id
   join hookonce.subscriber s on s.id = j.subscriber where j.state = 'failed' limit 100`
 
-/** Whatever was given up is taken up again. */
+/** Replays everything that was abandoned. */
 export async function replayFailed(world: World): Promise<void> {
   const { rows } = await world.pool.query<{ event: number; subscriber: string }>(FAILED)
   for (const { event, subscriber } of rows)
@@ -144,7 +144,7 @@ export async function replayFailed(world: World): Promise<void> {
 const OLD_NAMES = `select distinct s.name from hookonce.subscriber s join hookonce.job j on j.subscriber = s.id
   where s.name like 'renamed %' and s.name <> $1 and j.state <> 'processed'`
 
-/** After a rename: jobs that wait under an old name are moved to the new one. */
+/** After a rename, moves jobs that wait under an old name to the new one. */
 export async function moveRenamed({ person, pool, renamed }: World): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(OLD_NAMES, [renamed])
   const ledger = await person.ledger()

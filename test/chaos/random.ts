@@ -1,8 +1,8 @@
-/** Numbers that follow from a seed (mulberry32): a run that failed can be repeated. */
+/** Random numbers from a seed (mulberry32): a failed run can be repeated. */
 export interface Random {
-  /** From 0 up to 1. */
+  /** From 0 to 1, exclusive. */
   next(): number
-  /** A whole number from 0 up to `below`. */
+  /** A whole number from 0 to `below`, exclusive. */
   below(below: number): number
   pick<T>(list: readonly T[]): T
   shuffled<T>(list: readonly T[]): T[]

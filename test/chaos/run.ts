@@ -21,12 +21,12 @@ export interface ChaosRun extends Goals {
   readonly broken?: BreakName
 }
 
-/** What the checker found, and what there was, in a line. */
+/** The findings of the checker, and a summary in one line. */
 export interface ChaosResult extends Verdict {
   readonly summary: string
 }
 
-/** Senders, several processes, a recording other side, a person, and a nemesis. */
+/** Senders, several processes, a recording service, an operator, and a nemesis. */
 export async function chaos(run: ChaosRun): Promise<ChaosResult> {
   const { seed, standby, only, broken } = run
   const world = await openWorld({ processes: 3, standby, dist: broken && brokenBuild(broken) })
@@ -73,7 +73,7 @@ async function keepEvidence({ history, directUrl }: World): Promise<string> {
 const WAITING = `select count(*) as jobs from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
   where j.state in ('received', 'retrying') and s.paused_at is null`
 
-/** Looks once a second how many jobs wait for a worker. */
+/** Counts once per second how many jobs wait for a worker. */
 function watchBacklog({ pool }: World): { readonly jobs: number; stop(): void } {
   let jobs = 0
   const timer = setInterval(() => {
@@ -113,7 +113,7 @@ function reportProgress(world: World, pace: Pace, backlog: { readonly jobs: numb
   return () => clearInterval(timer)
 }
 
-/** So long may pass without any progress. A broken build may never come to rest. */
+/** The longest time without any progress. A broken build may never come to rest. */
 const REST_MS = 120_000
 const BROKEN_REST_MS = 15_000
 const OPEN = `select (select count(*) from hookonce.job where state <> 'processed')
@@ -121,15 +121,15 @@ const OPEN = `select (select count(*) from hookonce.job where state <> 'processe
   + (select count(*) from hookonce.effect where state = 'unknown' and reopened_at is null) as open`
 
 /**
- * Waits until nothing is left to do, and decides on what only a person can decide. Returns in any
- * case: the checker says what is not finished.
+ * Waits until all work is done, and decides on unknown effects. Always returns: the checker reports
+ * unfinished work.
  */
 async function rest(world: World, patienceMs: number): Promise<void> {
-  // A broken build may have lost the subscribers: the checker says so.
+  // A broken build may have lost the subscribers. The checker reports that.
   await resumeAll(world).catch(() => undefined)
   let least = Number.POSITIVE_INFINITY
   for (let end = performance.now() + patienceMs; performance.now() < end; await delay(250)) {
-    // An outcome that is told late decides before the person does.
+    // An outcome that arrives late decides before the operator does.
     await decideByTruth(world).catch(() => undefined)
     await replayFailed(world).catch(() => undefined)
     await moveRenamed(world).catch(() => undefined)

@@ -12,15 +12,15 @@ import { DATED_SENDER, datedSource } from './events.ts'
 import { type History, openHistory } from './history.ts'
 
 /*
- * A PostgreSQL that can crash, processes of an app that can die, a network between each of them and
- * the database that can fail, and another side that records every call.
+ * A PostgreSQL that can crash, processes of an app that can die, a network that can fail between
+ * each process and the database, and a service that records every call.
  */
 export interface World {
   readonly database: ChaosDatabase
   readonly apps: readonly ChaosApp[]
   readonly downstream: Downstream
   readonly history: History
-  /** Looks at the database directly, and acts as a person does. It runs no worker. */
+  /** Reads the database directly, and acts for the operator. It runs no worker. */
   readonly person: Hookonce<{ test: ReturnType<typeof datedSource> }>
   readonly pool: pg.Pool
   readonly directUrl: string
@@ -30,13 +30,15 @@ export interface World {
   recorded: number
   /** How far the clock of the senders is ahead. */
   sendersAheadMs: number
-  /** How the subscriber is called whose name changes: processes that start from now on use it. */
+  /**
+   * The current name of the subscriber that is renamed. Processes that start from now on use it.
+   */
   renamed: string
   /** Processes that ended although nobody asked them to, with their last words. */
   readonly deaths: string[]
 }
 
-/** A place for a process: whoever runs in it, its address and its network stay the same. */
+/** A place for a process. Its address and its network stay the same for each process in it. */
 export interface ChaosApp {
   readonly name: string
   readonly network: Network
@@ -45,11 +47,11 @@ export interface ChaosApp {
   kill(): void
   freeze(): void
   thaw(): void
-  /** Whether it stands still, or did a moment ago. */
+  /** Whether the process is frozen, or was frozen a moment ago. */
   readonly isFrozen: boolean
-  /** From now on its clock is off by this much. */
+  /** Shifts the clock of the process by this time. */
   setClock(aheadMs: number): Promise<void>
-  /** Asks it to stop, and waits until it has. */
+  /** Requests a stop, and waits for it. */
   stop(): Promise<void>
   start(): Promise<void>
 }
@@ -104,7 +106,7 @@ export async function openWorld({ processes, standby, dist = BUILT }: WorldOptio
     return { database: url, sender: DATED_SENDER, downstream: downstream.url, dist, renamed }
   }
   await Promise.all(apps.map((app) => app.start()))
-  // What a test prepares is not what it may lose.
+  // The preparation of a test must not be lost.
   await pool.query('checkpoint')
   return world
 }
@@ -119,7 +121,7 @@ function recordingDownstream(history: History): Promise<Downstream> {
   })
 }
 
-/** In which a process that goes on sends what it was about to send. */
+/** The time in which a resumed process sends the requests that it was about to send. */
 const MOMENT_MS = 1_000
 
 /** In which a process must stop that is asked to. Orchestrators kill it then. */

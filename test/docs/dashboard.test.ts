@@ -23,7 +23,7 @@ const sources = readdirSync(join(root, 'dashboard/src'), { recursive: true, enco
 )
 const textOf = (file: string): string => readFileSync(join(root, 'dashboard/src', file), 'utf8')
 
-/** What a page loads, with everything that it loads later: charts too. */
+/** The files that a page loads, including files that load later, such as charts. */
 function filesOf(manifest: Readonly<Record<string, Chunk>>, page: string): Set<string> {
   const seen = new Set<string>()
   const visit = (name: string, isLate: boolean): void => {
@@ -54,7 +54,7 @@ test('the server answers every path of the page', () => {
   expect(paths.filter((path) => !(dashboardPaths as readonly unknown[]).includes(path))).toEqual([])
 })
 
-test('the page imports its libraries, the client and itself, and nothing of the server', () => {
+test('the page imports its libraries, the client and its own files, and nothing of the server', () => {
   const allowed =
     /^(preact(\/hooks)?|@preact\/signals|@tanstack\/virtual-core|uplot(\/dist\/uPlot\.min\.css)?|hookonce\/client)$/
   const foreign = sources.flatMap((file) => {
@@ -75,17 +75,17 @@ test('no file puts markup into the page, and no built file names another host', 
   expect(inserting).toEqual([])
   const html = readFileSync(join(built, 'index.html'), 'utf8')
   expect(html.match(/(?:src|href)="[^"]*\/\/[^"]*"/g)).toBeNull()
-  // Neither inline scripts nor inline styles: the policy would refuse them.
+  // There are neither inline scripts nor inline styles: the policy would refuse them.
   expect(html).not.toMatch(/<style|\sstyle=|<script>|\son\w+=/)
 })
 
-test('no page styles a class of another: styles stay when somebody goes on to the next page', () => {
+test('no page styles a class of another page, so styles stay the same from page to page', () => {
   const files = readdirSync(join(root, 'dashboard/src'), { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.css'),
   )
   const selectors = new Map(files.map((file) => [file, selectorsOf(textOf(file))]))
   const clashes = [...selectors].flatMap(([file, own]) => {
-    // The shared styles are there on every page.
+    // The shared styles are loaded on every page.
     if (file.startsWith('styles/')) return []
     const bare = new Set(own.flatMap((selector) => /^\.([\w-]+)(?::+[\w-]+)?$/.exec(selector)?.[1] ?? []))
     return [...bare].flatMap((name) =>

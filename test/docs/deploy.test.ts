@@ -12,8 +12,8 @@ import { DRAIN_MS } from '../../src/hookonce.ts'
 import { installPackage } from '../support/install-package.ts'
 
 /*
- * The files of deploy/ and the image, read by tools that know their formats. No test starts them:
- * that needs a cluster, a container engine or systemd as process 1.
+ * The files of deploy/ and the image, checked by tools that know their formats. No test starts
+ * them: that needs a cluster, a container engine or systemd as process 1.
  */
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -21,7 +21,7 @@ const read = (name: string): string => readFileSync(join(root, name), 'utf8')
 const scratch = mkdtempSync(join(tmpdir(), 'hookonce-deploy-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** Brings the shapes of Kubernetes' objects, which only these tests need. */
+/** Provides the shapes of Kubernetes' objects, which only these tests need. */
 const KUBERNETES = join(root, 'test/kubernetes')
 
 describe('Kubernetes', () => {
@@ -40,7 +40,7 @@ describe('Kubernetes', () => {
     },
   )
 
-  test('the shapes are really checked', async () => {
+  test('a wrong shape is detected', async () => {
     const wrong = { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 'eighty' }] } }
     const Service = await modelOf(wrong)
     expect(() => new Service(wrong).validate()).toThrow()
@@ -110,7 +110,7 @@ async function modelOf({ apiVersion, kind }: { apiVersion: string; kind: string 
   return models[kind] as Model
 }
 
-/** As much of a manifest as the tests ask for. The API's own schemas check the rest. */
+/** The parts of a manifest that the tests read. The API's own schemas check the rest. */
 interface Manifest {
   readonly apiVersion: string
   readonly kind: string
@@ -145,14 +145,14 @@ function documentsOf(file: string): Manifest[] {
 describe('systemd', () => {
   const unit = 'deploy/systemd/hookonce.service'
 
-  /** The unit with a program that exists here. */
+  /** The unit, with a program that exists on this machine. */
   function installed(): string {
     const path = join(scratch, 'hookonce.service')
     writeFileSync(path, read(unit).replace('/usr/local/bin/hookonce', process.execPath))
     return path
   }
 
-  test('the unit is read without a complaint', () => {
+  test('systemd accepts the unit without a warning', () => {
     const { status, stderr } = tool('systemd-analyze', ['verify', installed()], 'systemd')
     expect(stderr).toBe('')
     expect(status).toBe(0)
@@ -188,7 +188,7 @@ test('the Dockerfile has no fault that a validator knows', () => {
   expect(validate('FROM\nRUN').length).toBeGreaterThan(0)
 })
 
-/** Runs a program of Debian, which is installed where it is missing. */
+/** Runs a program of Debian. Installs it if it is missing. */
 function tool(program: string, args: readonly string[], debianPackage: string) {
   if (!existsSync(`/usr/bin/${program}`))
     installDebian(debianPackage, `the tests need ${program}: install ${debianPackage}`)

@@ -120,7 +120,7 @@ test('docs/reference/gateway.md lists every condition of a filter', () => {
   expect(conditions.filter((name) => !new RegExp(`\\b${name}\\b`).test(page))).toEqual([])
 })
 
-/** The part of a JSON Schema that is looked at. */
+/** The part of a JSON Schema that the test reads. */
 interface JsonSchema {
   readonly properties: Readonly<Record<string, JsonSchema>>
   readonly anyOf?: readonly JsonSchema[]

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { patternOf } from '../../scripts/first-hour/compare.mjs'
 import { stepsOf } from '../../scripts/first-hour/story.mjs'
 
-/* The parts of `npm run first-hour`. The whole takes minutes. */
+/* The parts of `npm run first-hour`. The whole run takes minutes. */
 
 const root = join(import.meta.dirname, '..', '..')
 const steps = ['README.md', 'docs/start.md'].flatMap((page) =>

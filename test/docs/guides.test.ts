@@ -9,8 +9,8 @@ import { gatewayConfig } from '../../src/gateway/config/config.ts'
 import { parseText } from '../../src/gateway/config/read-file.ts'
 
 /*
- * Snippets of the guides. Code is that of examples/, which other tests run, or it is compiled here.
- * Commands exist with their options. Configurations are accepted.
+ * Snippets of the guides. Code is a file of examples/, which other tests run, or it is compiled
+ * here. Commands and their options exist. Configurations are accepted.
  */
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -31,7 +31,7 @@ interface Snippet {
   readonly page: string
   readonly language: string
   readonly code: string
-  /** The file that it shows. */
+  /** The file that the snippet shows. */
   readonly example: string | undefined
 }
 
@@ -53,13 +53,13 @@ test('every page has a snippet, in a language that is checked here', () => {
   expect([...languages].sort()).toEqual(['js', 'sh', 'text', 'ts', 'yaml'])
 })
 
-test('a snippet that names an example is that example', () => {
+test('a snippet that names an example equals that example', () => {
   const named = snippets.filter(({ example }) => example !== undefined)
   expect(named.length).toBeGreaterThan(9)
   for (const { example = '', code } of named) expect(code).toBe(read(example))
 })
 
-/** What the code from before, and the short snippets, take for granted. */
+/** The declarations that old code and short snippets assume. */
 const GIVEN = `
 import express, { type Request } from 'express'
 import { hookonce } from 'hookonce'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DRAIN_MS } from '../../src/hookonce.ts'
 
-/* The image and its compose file, as far as they can be read: no test builds them. */
+/* The image and its compose file, read as text: no test builds them. */
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 const dockerfile = read('Dockerfile')
@@ -30,13 +30,13 @@ test('the image can send alerts by mail', () => {
   expect(dependencies).toEqual({})
 })
 
-test('the image runs as nobody in particular, without package managers', () => {
+test('the image runs as an unprivileged user, without package managers', () => {
   expect(dockerfile).toMatch(/^USER 1000:1000$/m)
   expect(dockerfile).toMatch(/rm -rf \/usr\/local\/lib\/node_modules /)
   expect(dockerfile).toContain("fetch('http://127.0.0.1:4401/healthz')")
 })
 
-test.each(['hookonce', 'postgres'])('the service %s has no capabilities to spare', (name) => {
+test.each(['hookonce', 'postgres'])('the service %s drops all capabilities that it does not need', (name) => {
   expect(service(name)).toMatch(/^ {4}cap_drop:\n {6}- ALL$/m)
   expect(service(name)).toMatch(/^ {4}security_opt:\n {6}- no-new-privileges:true$/m)
 })

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 /*
- * Who may import whom. A folder may import itself and the folders in its row, nothing else.
- * Stages (receive, process, publish, forward, upkeep) are in no other stage's row: they meet in the
- * ledger. `delivery` is the front half that receive and inline share. ARCHITECTURE.md says what
- * each folder is.
+ * The allowed imports. A folder may import itself and the folders in its row, nothing else. Stages
+ * (receive, process, publish, forward, upkeep) are in no other stage's row: they meet in the
+ * ledger. `delivery` is the front half that receive and inline share. ARCHITECTURE.md describes
+ * each folder.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   model: '',
@@ -68,7 +68,7 @@ test('a folder imports only what its row allows', () => {
   expect(forbidden).toEqual([])
 })
 
-test('the command line reaches the ledger through operate/, but for opening it', () => {
+test('the command line reaches the ledger through operate/, except to open it', () => {
   const importers = [...imports].filter(
     ([file, targets]) => folderOf(file) === 'cli' && targets.some((target) => folderOf(target) === 'ledger'),
   )
@@ -76,7 +76,7 @@ test('the command line reaches the ledger through operate/, but for opening it',
   expect(importers.map(([file]) => file).sort()).toEqual(['cli/local-secret.ts', 'cli/open-ledger.ts'])
 })
 
-test('every row is of a folder, and every folder it allows is imported by it', () => {
+test('every row has a folder, and that folder imports every folder in its row', () => {
   const used = new Map<string, Set<string>>()
   for (const [file, targets] of imports) {
     const found = used.get(folderOf(file)) ?? new Set()

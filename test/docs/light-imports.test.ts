@@ -4,15 +4,18 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 /*
- * What a process loads before it does anything. Loading takes most of the time of a short command,
- * and of the cold start of a function.
+ * The modules that a process loads before it does anything. Loading takes most of the time of a
+ * short command, and of the cold start of a function.
  */
 
 const src = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'src')
 
 const IMPORT = /^(?:import|export) (?:([\w*{][^;'"=()]*?) from )?'([^']+)'/gm
 
-/** All that a file imports by value, directly or not: paths below src/, and names of packages. */
+/**
+ * All modules that a file imports by value, directly or not: paths below src/, and names of
+ * packages.
+ */
 function loadedBy(entry: string): Set<string> {
   const loaded = new Set<string>()
   const visit = (file: string): void => {
@@ -39,9 +42,9 @@ test('the library loads no provider that its user does not import', () => {
   const loaded = [...loadedBy('index.ts')]
   expect(loaded).toContain('hookonce.ts')
   expect(loaded.filter((file) => file.startsWith('sources/catalogue/'))).toEqual([
-    // The list, which imports on demand.
+    // The list imports on demand.
     'sources/catalogue/index.ts',
-    // Signs what is published over HTTP.
+    // Signs messages that are published over HTTP.
     'sources/catalogue/standard-webhooks.ts',
   ])
 })
@@ -58,7 +61,7 @@ test.each([
   'show',
   'stats',
   'status',
-])('the command %s checks no configuration, so it does not load what checks one', (command) => {
+])('the command %s checks no configuration, so it does not load the validator', (command) => {
   const loaded = loadedBy(`cli/${command}.ts`)
   expect(loaded).toContain('pg')
   expect([...loaded].filter((file) => file === 'zod' || file === 'options.ts')).toEqual([])

@@ -18,7 +18,7 @@ const snapshot = fullSnapshot(({ observer }) => {
   observer.effectEnded?.({ ...names, key: 'k', mode: 'keyed', outcome: 'recorded', durationMs: 1 })
 })
 
-/** The labels of every series that is exported, by its name. */
+/** The labels of every exported series, by its name. */
 const exported = new Map<string, ReadonlySet<string>>()
 for (const [, name = '', labels = ''] of prometheusText(snapshot).matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm))
   exported.set(name, new Set([...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label)))
@@ -124,7 +124,7 @@ describe('the alert rules', () => {
     expect(read(runbook)).toContain(`Alert: \`${rule.alert}\``)
   })
 
-  // It may have to be installed.
+  // A long timeout, because Prometheus may have to be installed.
   test('promtool accepts them, and they fire when they should', { timeout: 180_000 }, () => {
     expect(promtool(['check', 'rules', RULES])).toContain(`SUCCESS: ${all.length} rules found`)
     expect(promtool(['test', 'rules', ...RULE_TESTS])).not.toContain('FAILED')
@@ -147,7 +147,7 @@ describe('the runbooks', () => {
     for (const page of pages) expect(read('docs/runbooks/README.md')).toContain(`(${page})`)
   })
 
-  test.each(pages)('%s says what it means, what to look at, what to do, and whom to wake', (page) => {
+  test.each(pages)('%s has the meaning, the things to check, the actions, and the escalation', (page) => {
     const text = read(`docs/runbooks/${page}`)
     const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)
     expect(headings).toEqual(['What it means', 'What to look at', 'What to do', 'When to wake whom'])

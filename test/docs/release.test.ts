@@ -153,7 +153,7 @@ test('a release is prepared, tagged and described', () => {
   )
   commit()
   const second = release('0.2.0')
-  expect(second.printed).toContain('- `0002-harmless`: processes of v0.1.0 may run on.')
+  expect(second.printed).toContain('- `0002-harmless`: processes of v0.1.0 may continue to run.')
   expect(second.printed).toContain('- `0003-breaking`: **stop the processes of v0.1.0 first.**')
   expect(JSON.parse(read('package.json')).version).toBe('0.2.0')
   expect(JSON.parse(read('package-lock.json')).version).toBe('0.2.0')

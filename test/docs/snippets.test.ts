@@ -7,13 +7,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/until.ts'
 
-/* The snippets of docs/reference/keys.md run as they stand, with the built package. */
+/* The snippets of docs/reference/keys.md run unchanged, with the built package. */
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const KEYS = readFileSync(join(ROOT, 'docs', 'reference', 'keys.md'), 'utf8')
 const snippets = [...KEYS.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code]) => code ?? '')
 
-/** What the snippets take for granted. */
+/** The declarations that the snippets assume. */
 const GIVEN = `
 import { memoryKeys } from 'hookonce/keys'
 const given = memoryKeys()
@@ -27,7 +27,7 @@ function snippet(sign: string): string {
   return found[0] ?? ''
 }
 
-/** Runs code inside the package, so that it finds `hookonce/…` as a user's does. */
+/** Runs code inside the package, so that it resolves `hookonce/…` like a user's code. */
 async function run(code: string): Promise<{ printed: () => string; gone: Promise<unknown> }> {
   mkdirSync(join(ROOT, '.hookonce'), { recursive: true })
   const dir = mkdtempSync(join(ROOT, '.hookonce', 'snippet-'))
@@ -50,7 +50,7 @@ async function run(code: string): Promise<{ printed: () => string; gone: Promise
 
 async function serve(code: string): Promise<{ port: number; printed: () => string }> {
   const port = await freePort()
-  // Without a server of its own, and not on the reader's port.
+  // Replaces the snippet's own server and port.
   const { printed } = await run(
     code
       .replace(/^const store = .*$/m, '')

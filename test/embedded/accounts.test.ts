@@ -50,7 +50,7 @@ describe.skipIf(!isRoot)('started by root (skipped for others: needs root)', { t
     onTestFinished(() => rm(root, { recursive: true }))
     const found = await packageCopy(join(root, 'closed'))
     await chmod(root, 0o755)
-    // As npm leaves it under a umask of 077.
+    // The permissions that npm sets under a umask of 077.
     await run(['/bin/chmod', '-R', 'go=', found.root], { account: undefined })
     const use = { account: nobody, copyRoot: join(root, 'copies') }
     const umask = process.umask(0o077)
@@ -77,7 +77,7 @@ describe.skipIf(!isRoot)('started by root (skipped for others: needs root)', { t
 
     const root = await startEmbedded({ dir })
     expect(uidOf(postmasterPid(root.dataDir))).toBe(nobody.uid)
-    // And the user can still join, and take over again.
+    // The user can still join, and take over again.
     const again = await startMember(dir, nobody)
     expect(again).toMatchObject({ adopted: true, url: root.url })
     await root.leave()
@@ -139,7 +139,7 @@ describe('the library links', { timeout: 60_000 }, () => {
   })
 })
 
-/** The platform's package as --ignore-scripts leaves it: without links. */
+/** The platform's package after --ignore-scripts: without links. */
 async function packageCopy(root: string) {
   const installed = await binariesFor(process.platform, process.arch)
   await cp(installed.root, root, {

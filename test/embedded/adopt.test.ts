@@ -27,7 +27,7 @@ describe('adopting', { timeout: 60_000 }, () => {
     const heir = await startEmbedded({ dir })
     expect(heir).toMatchObject({ adopted: true, url: killed.url, dataDir: killed.dataDir })
     expect(postmasterPid(heir.dataDir)).toBe(pid)
-    // The server notices the death of a client a moment after the death.
+    // The server notices the death of a client a moment later.
     await until(async () => (await members(heir.url)) === 1)
     await heir.leave()
     expect(isRunning(pid)).toBe(false)
@@ -41,16 +41,16 @@ describe('adopting', { timeout: 60_000 }, () => {
     const second = await startEmbedded({ dir })
     expect(second).toMatchObject({ adopted: false, dataDir: first.dataDir, url: first.url })
     expect(await query(second.url, 'select n from kept')).toEqual([{ n: 7 }])
-    // The first one lost its connection with the crash; it must see that the second is in.
+    // The first process lost its connection in the crash. It must see that the second has joined.
     await first.leave()
     expect(await query(second.url, 'select n from kept')).toEqual([{ n: 7 }])
     await second.leave()
   })
 
-  it('waits for a session of the dead server that is still at work', async () => {
+  it('waits for a session of the dead server that is still running', async () => {
     const dir = await initialisedHome()
     const first = await startEmbedded({ dir })
-    // Until the file is there: it hears neither of the death of its server nor of anything else.
+    // Blocks until the file exists, so it does not notice the death of its server.
     const busy = query(
       first.url,
       `do $$ begin while pg_stat_file('enough', true) is null loop null; end loop; end $$`,
@@ -74,7 +74,7 @@ describe('adopting', { timeout: 60_000 }, () => {
     const pidFile = join(first.dataDir, 'postmaster.pid')
     const lines = (await readFile(pidFile, 'utf8')).split('\n')
     await first.leave()
-    // Of the server's own account: PostgreSQL itself sees through the others.
+    // A process of the server's own account: PostgreSQL itself detects those of other accounts.
     const { uid, gid } = await stat(first.dataDir)
     const other = spawn('sleep', ['60'], { uid, gid })
     onTestFinished(() => void other.kill())
@@ -113,7 +113,7 @@ describe('adopting', { timeout: 60_000 }, () => {
 })
 
 describe('leaving', { timeout: 60_000 }, () => {
-  it('lets the server run while somebody else is in; the last one stops it', async () => {
+  it('keeps the server running while another process uses it; the last one stops it', async () => {
     const dir = await initialisedHome()
     const first = await startEmbedded({ dir })
     const second = await startMember(dir)
@@ -167,7 +167,7 @@ describe('leaving', { timeout: 60_000 }, () => {
     await server.leave()
   })
 
-  it('and joining at the same time never meet in a stopping server', async () => {
+  it('and joining at the same time never end in a stopping server', async () => {
     const dir = await initialisedHome()
     let current = await startEmbedded({ dir })
     for (let round = 0; round < 15; round++) {

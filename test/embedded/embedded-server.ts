@@ -14,25 +14,29 @@ import { stopPostmaster } from '../../src/ledger/embedded/postmaster.ts'
 import { run } from '../../src/ledger/embedded/run.ts'
 
 export const isRoot = process.getuid?.() === 0
-/** nobody, on Debian and most others. */
+/** The user nobody, on Debian and most other systems. */
 export const nobody = { uid: 65_534, gid: 65_534 }
 
-/** Where a home for one embedded server may be made; its server is stopped and its files are gone after the test. */
+/**
+ * A directory for one embedded server. After the test, its server is stopped and its files are
+ * deleted.
+ */
 export async function temporaryHome(): Promise<string> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'hook once-')))
-  // Open, as a project's directory is: mkdtemp closes it to all others.
+  // Makes the directory readable for others, like a project's directory: mkdtemp creates it
+  // private.
   await chmod(root, 0o755)
   onTestFinished(async () => {
     const dataDir = await realpath(join(root, 'home', 'postgres')).catch(() => undefined)
     if (dataDir !== undefined) await stopPostmaster(dataDir)
-    // A home that is closed to the server's account keeps its data elsewhere.
+    // If the server's account cannot enter the home, its data is elsewhere.
     if (dataDir?.startsWith('/var/lib/hookonce/')) await rm(dataDir, { recursive: true })
     await rm(root, { recursive: true, force: true, maxRetries: 5 })
   })
   return join(root, 'home')
 }
 
-/** The same with data in it, stopped: a copy is faster than making it anew. */
+/** A home that already has data, with a stopped server: a copy is faster than a new one. */
 export async function initialisedHome(): Promise<string> {
   template ??= makeTemplate()
   const dir = await temporaryHome()
@@ -86,7 +90,7 @@ export function memberProcess(
   return child
 }
 
-/** Starts a process that uses the server, and waits until it is in (or says why not). */
+/** Starts a process that uses the server, and waits until it has joined, or failed. */
 export async function startMember(...args: Parameters<typeof memberProcess>): Promise<Member> {
   const child = memberProcess(...args)
   if (child.stdout === null) throw new Error('no output')
@@ -107,7 +111,7 @@ export async function startMember(...args: Parameters<typeof memberProcess>): Pr
 
 export async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url, ssl: false })
-  // Some tests kill the server under a query: the query's own failure tells enough.
+  // Some tests kill the server during a query. The failed query reports that.
   client.on('error', () => undefined)
   await client.connect()
   try {

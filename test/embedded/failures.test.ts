@@ -22,14 +22,14 @@ describe('a platform without the programs', () => {
     ['sunos', 'sparc'],
     ['linux', 'riscv64'],
     ['win32', 'arm64'],
-  ])('%s-%s is refused by name, with DATABASE_URL as the way out', async (platform, arch) => {
+  ])('%s-%s is refused by name, with DATABASE_URL as the alternative', async (platform, arch) => {
     const refusal = binariesFor(platform, arch)
     await expect(refusal).rejects.toMatchObject({ code: 'EMBEDDED_UNSUPPORTED' })
     await expect(refusal).rejects.toThrow(`${platform}-${arch}`)
     await expect(refusal).rejects.toThrow('DATABASE_URL')
   })
 
-  it('where the programs need another C library, says so', async () => {
+  it('if the programs need another C library, reports it', async () => {
     await expect(run(['/nowhere/postgres'], { account: undefined })).rejects.toMatchObject({
       code: 'EMBEDDED_UNSUPPORTED',
       message: expect.stringContaining('musl'),
@@ -60,7 +60,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     ])
   })
 
-  it('carries the last words of the server: a damaged data directory', async () => {
+  it('has the last log lines of the server: a damaged data directory', async () => {
     const dir = await initialisedHome()
     const server = await startEmbedded({ dir })
     await server.leave()
@@ -69,11 +69,11 @@ describe('a start that fails', { timeout: 60_000 }, () => {
       code: 'EMBEDDED_FAILED',
       message: expect.stringMatching(/could not find the database system[\s\S]*pg_control/),
     })
-    // The damaged data is still there for somebody to look at.
+    // The damaged data still exists, for an investigation.
     expect(await readdir(server.dataDir)).toContain('base')
   })
 
-  it('carries the last words of the server: a setting it does not know', async () => {
+  it('has the last log lines of the server: an unknown setting', async () => {
     const dir = await initialisedHome()
     const server = await startEmbedded({ dir })
     await server.leave()
@@ -93,7 +93,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     })
   })
 
-  it('says that the disk is full, and leaves nothing half made', async (test) => {
+  it('reports a full disk, and leaves no partial data', async (test) => {
     if (!isRoot) test.skip('needs root to mount a small disk')
     const dir = await temporaryHome()
     await mkdir(dir)
@@ -101,7 +101,8 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     onTestFinished(() => run(['/bin/umount', dir], { account: undefined }))
     await expect(startEmbedded({ dir })).rejects.toMatchObject({
       code: 'EMBEDDED_FAILED',
-      // PostgreSQL says the one or the other, by whether the last write was cut short or refused.
+      // PostgreSQL prints one of the two, depending on whether the last write was cut short or
+      // refused.
       message: expect.stringMatching(/No space left on device|Check free disk space/),
     })
     expect(await readdir(dir)).toEqual(['.gitignore'])
@@ -121,7 +122,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     await mended.leave()
   })
 
-  it('never replaces a directory that is not data, nor a link whose data is gone', async () => {
+  it('never replaces a directory that holds no data, nor a link whose target is gone', async () => {
     const dir = await temporaryHome()
     await mkdir(join(dir, 'postgres'), { recursive: true })
     await writeFile(join(dir, 'postgres', 'precious'), 'x')
@@ -145,7 +146,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     await second.leave()
   })
 
-  it('names a home that cannot be made', async () => {
+  it('names a home that cannot be created', async () => {
     const dir = await temporaryHome()
     await writeFile(dir, 'a file')
     await expect(startEmbedded({ dir })).rejects.toMatchObject({
@@ -154,7 +155,7 @@ describe('a start that fails', { timeout: 60_000 }, () => {
     })
   })
 
-  it('names a home that belongs to somebody else', async (test) => {
+  it('names a home that belongs to another user', async (test) => {
     if (!isRoot) test.skip('needs root to be two users')
     const dir = await temporaryHome()
     await mkdir(dir)

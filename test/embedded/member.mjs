@@ -1,5 +1,5 @@
-// A process that uses the embedded server, for tests that need real processes.
-// Arguments: the home directory. Prints one line of JSON when it is in; leaves when its input ends.
+// A process that uses the embedded server, for tests that need real processes. Argument: the home
+// directory. Prints one line of JSON when it has joined. Leaves when its input ends.
 import { once } from 'node:events'
 import { startEmbedded } from '../../dist/ledger/embedded/embedded.js'
 

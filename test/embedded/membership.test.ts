@@ -4,9 +4,9 @@ import { join } from '../../src/ledger/embedded/membership.ts'
 import { initialisedHome, startMember } from './embedded-server.ts'
 
 describe('membership', { timeout: 60_000 }, () => {
-  it('is closed to newcomers while the last one stops the server', async () => {
+  it('is closed to new processes while the last one stops the server', async () => {
     const dir = await initialisedHome()
-    // A server without users: its only one is killed.
+    // A server without users: its only user was killed.
     const killed = await startMember(dir)
     await killed.kill()
     const { password, port } = new URL(killed.url)

@@ -16,7 +16,7 @@ function production(): void {
 }
 
 describe('without a database, in production', { timeout: 60_000 }, () => {
-  it('nothing starts and nothing is accepted, and the two ways out are named', async () => {
+  it('nothing starts and nothing is accepted, and the error names both solutions', async () => {
     production()
     const dir = await temporaryHome()
     const errors: unknown[] = []
@@ -31,7 +31,7 @@ describe('without a database, in production', { timeout: 60_000 }, () => {
     expect(existsSync(dir)).toBe(false)
   })
 
-  it('the gateway says the same in one line', async () => {
+  it('the gateway reports the same in one line', async () => {
     const dir = await temporaryHome()
     await mkdir(dir)
     const config = join(dir, 'hookonce.json')
@@ -49,7 +49,7 @@ describe('without a database, in production', { timeout: 60_000 }, () => {
     expect(existsSync(join(dir, 'x'))).toBe(false)
   })
 
-  it("database: 'embedded' starts it, and a folder that does not last is warned of", async () => {
+  it("database: 'embedded' starts it, and a temporary folder causes a warning", async () => {
     production()
     const dir = await initialisedHome()
     const warnings: unknown[] = []
@@ -73,7 +73,7 @@ describe('without a database, in production', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a folder that does not last', () => {
+describe('a temporary folder', () => {
   const TMPFS = 0x01_02_19_94
   const OVERLAY = 0x79_4c_76_30
   const EXT4 = 0xef_53
@@ -85,15 +85,15 @@ describe('a folder that does not last', () => {
     ['/dev/shm/x', EXT4, '/dev/shm'],
     ['/srv/x', TMPFS, 'in memory'],
     ['/app/.hookonce', OVERLAY, 'container'],
-  ])('%s on a file system of type %i is told by %s', async (path, type, says) => {
+  ])('%s on a file system of type %i is recognised by %s', async (path, type, says) => {
     expect(await whyEphemeral(path, on(type))).toContain(says)
   })
 
-  it.each(['/srv/x', '/tmpfiles/x', '/home/me/tmp/x'])('%s on a disk is none', async (path) => {
+  it.each(['/srv/x', '/tmpfiles/x', '/home/me/tmp/x'])('%s on a disk is not temporary', async (path) => {
     expect(await whyEphemeral(path, on(EXT4))).toBeUndefined()
   })
 
-  it('where the system cannot tell, only the path counts', async () => {
+  it('if the type of the file system is unknown, only the path counts', async () => {
     const unknown = () => Promise.reject(new Error('not implemented'))
     expect(await whyEphemeral('/srv/x', unknown)).toBeUndefined()
     expect(await whyEphemeral('/tmp/x', unknown)).toContain('/tmp')

@@ -10,10 +10,10 @@ import { onTestFinished } from 'vitest'
 import { bytesIn } from '../../src/ledger/embedded/copy.ts'
 import type { ServerPackage } from '../../src/ledger/embedded/packages.ts'
 
-/** An npm registry that has one package. */
+/** An npm registry with one package. */
 export interface Registry {
   readonly url: string
-  /** Names what was asked for, in order. */
+  /** The requested names, in order. */
   readonly requests: string[]
 }
 
@@ -21,7 +21,7 @@ export interface Published {
   readonly name: string
   readonly version: string
   readonly tarball: Buffer
-  /** What the registry claims it to be. */
+  /** The version that the registry declares. */
   readonly integrity: string
   readonly unpackedBytes: number
 }
@@ -30,7 +30,7 @@ function integrityOf(bytes: Uint8Array): string {
   return `sha512-${createHash('sha512').update(bytes).digest('base64')}`
 }
 
-/** A folder as a package; npm strips the folder's own name, whatever it is. */
+/** Packs a folder as a package. npm strips the folder's name. */
 export async function published(
   folder: string,
   { name, version }: Pick<ServerPackage, 'name' | 'version'>,
@@ -41,14 +41,14 @@ export async function published(
   return { name, version, tarball, integrity: integrityOf(tarball), unpackedBytes: await bytesIn(folder) }
 }
 
-/** A package that has the shape of the server's, and no server in it. */
+/** A package with the shape of the server's package, but without a server. */
 export async function fakePackage(
   folder: string,
   { name, version, bytes = new Uint8Array(1) }: { name: string; version: string; bytes?: Uint8Array },
 ): Promise<void> {
   await mkdir(join(folder, 'native', 'bin'), { recursive: true })
   await mkdir(join(folder, 'dist'))
-  // If it ran, npm would fail.
+  // If this ran, npm would fail.
   const scripts = { postinstall: 'exit 1' }
   await writeFile(
     join(folder, 'package.json'),

@@ -18,7 +18,7 @@ describe('the start lock', { timeout: 60_000 }, () => {
     const path = await lockPath()
     const script = fileURLToPath(new URL('lock-holder.mjs', import.meta.url))
     // Six processes finish, and six are killed while they hold the lock, each in another round:
-    // twelve contend for every dead lock.
+    // twelve processes compete for every dead lock.
     const holders = Array.from({ length: 12 }, (_, i) =>
       spawn(process.execPath, [script, path, '30', i < 6 ? 'never' : String(i)], { stdio: 'inherit' }),
     )
@@ -41,7 +41,7 @@ describe('the start lock', { timeout: 60_000 }, () => {
     await release()
   })
 
-  it('waits no longer than it was told, and names the holder', async () => {
+  it('waits no longer than requested, and names the holder', async () => {
     const path = await lockPath()
     const release = await takeLock(path, 1_000)
     await expect(takeLock(path, 50)).rejects.toMatchObject({

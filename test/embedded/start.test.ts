@@ -76,7 +76,7 @@ describe('starting', { timeout: 60_000 }, () => {
     await second.leave()
   })
 
-  it('takes another port, and remembers it, when the remembered one is taken', async () => {
+  it('takes another port, and remembers it, if the remembered port is taken', async () => {
     const dir = await initialisedHome()
     const first = await startEmbedded({ dir })
     await first.leave()
@@ -89,7 +89,7 @@ describe('starting', { timeout: 60_000 }, () => {
     expect(third.url).toBe(second.url)
   })
 
-  it('refuses an explicit port that is taken, and says which', async () => {
+  it('refuses an explicit port that is taken, and names it', async () => {
     const dir = await initialisedHome()
     const port = await occupy(0)
     await expect(startEmbedded({ dir, port })).rejects.toMatchObject({
@@ -98,7 +98,7 @@ describe('starting', { timeout: 60_000 }, () => {
     })
   })
 
-  it('moves an idle server to an explicit port, but not under its users', async () => {
+  it('moves an idle server to an explicit port, but not a server with users', async () => {
     const dir = await initialisedHome()
     const left = await startMember(dir)
     await left.kill()
@@ -112,7 +112,7 @@ describe('starting', { timeout: 60_000 }, () => {
     await moved.leave()
   })
 
-  it('does not let the environment of the user in', async () => {
+  it('ignores the environment of the user', async () => {
     const dir = await temporaryHome()
     const hostile = {
       PGPORT: '1',
@@ -130,7 +130,7 @@ describe('starting', { timeout: 60_000 }, () => {
     const server = await startEmbedded({ dir })
     const environment = await readFile(`/proc/${postmasterPid(server.dataDir)}/environ`, 'utf8')
     const names = environment.split('\0').map((entry) => entry.split('=')[0])
-    // PGDATA and PG_GRANDPARENT_PID may be set by the server itself, for its children.
+    // The server itself may set PGDATA and PG_GRANDPARENT_PID, for its children.
     expect(names).not.toEqual(expect.arrayContaining(['PGPORT']))
     expect(names).not.toEqual(expect.arrayContaining(['PGOPTIONS']))
     expect(environment).not.toContain('/nowhere')
@@ -150,7 +150,7 @@ describe('starting', { timeout: 60_000 }, () => {
   })
 })
 
-/** The local addresses, as the kernel writes them, on which somebody listens at this port. */
+/** The local addresses, in the kernel's notation, on which a process listens at this port. */
 function listenersOn(port: number): string[] {
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
   const lines = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => readFileSync(file, 'utf8').split('\n'))

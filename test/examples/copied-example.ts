@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** The packages of all examples, but for Next.js. */
+/** The packages of all examples, except Next.js. */
 export const PACKAGES = join(import.meta.dirname, 'packages')
 
 interface Manifest {
@@ -15,15 +15,15 @@ interface Manifest {
 
 export const exampleFolder = (name: string): string => join(ROOT, 'examples', name)
 
-/** What a manifest depends on, in development too, with the ranges. */
+/** The dependencies of a manifest, including development, with their ranges. */
 export function dependenciesOf(folder: string): Record<string, string> {
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
   return { ...manifest.dependencies, ...manifest.devDependencies }
 }
 
 /**
- * An example in an empty folder. Its node_modules has hookonce as npm installed it from the
- * tarball, and links to those packages that its manifest names, so that a missing dependency fails.
+ * A copy of an example in an empty folder. Its node_modules has hookonce as npm installed it from
+ * the tarball, and links to the packages in its manifest, so a missing dependency fails.
  */
 export function copiedExample(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `hookonce-${name}-`))
@@ -43,10 +43,10 @@ export function copiedExample(name: string): string {
   return folder
 }
 
-/** What a trial in the folder of an example leaves there. */
+/** Files that a trial leaves in the folder of an example. */
 const LEFT_OUT = new Set(['node_modules', '.hookonce', '.next'])
 
-/** As npm does, so that scripts of the manifest find `vitest` and `tsc`. */
+/** Like npm, so that scripts of the manifest find `vitest` and `tsc`. */
 function linkCommands(target: string, modules: string): void {
   const { name, bin = {} } = JSON.parse(readFileSync(join(target, 'package.json'), 'utf8')) as {
     readonly name: string

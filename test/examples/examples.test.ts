@@ -6,8 +6,8 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { copiedExample, dependenciesOf, exampleFolder, PACKAGES } from './copied-example.ts'
 
 /*
- * Every example, with hookonce from the packed tarball, in an empty folder: its types, and its
- * tests.
+ * Every example, with hookonce from the packed tarball, in an empty folder: checks its types and
+ * runs its tests.
  */
 
 const EXAMPLES = [
@@ -20,7 +20,7 @@ const EXAMPLES = [
   'serverless-redis',
 ]
 
-/** Next.js has 340 MB. The tests of its example call the route as Next.js does. */
+/** Next.js has 340 MB. The tests of its example call the route like Next.js does. */
 const NOT_INSTALLED = ['hookonce', 'next', 'react', 'react-dom']
 
 test('packages/package.json has the dependencies of all examples', () => {
@@ -40,13 +40,13 @@ test.each(EXAMPLES)(
   300_000,
 )
 
-/** Fails with what npm printed. */
+/** Fails with the output of npm. */
 async function npm(cwd: string, ...args: string[]): Promise<void> {
   const child = spawn('npm', args, {
     cwd,
     env: { ...outerEnv(), HOOKONCE_TEST_DATABASE_URL: inject('serverUrl') },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // In a group of its own, so that its processes can be ended with it.
+    // In its own process group, so that its children can be killed with it.
     detached: true,
   })
   onTestFinished(() => {
@@ -61,7 +61,7 @@ async function npm(cwd: string, ...args: string[]): Promise<void> {
   if (code !== 0) throw new Error(`npm ${args.join(' ')} ended with ${code}:\n${printed}`)
 }
 
-/** Without what the runner of this test tells its own workers. */
+/** Without the variables that this test runner sets for its own workers. */
 function outerEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST')))
 }

@@ -20,7 +20,7 @@ export type Start = (major: Major, receiver: Mounts) => Promise<string>
 type ExpressModule = { default: typeof Express }
 export type Parsers = typeof Express
 
-/** `mount` gets the app after its first parser, if it has any; the app has a parser anyway. */
+/** `mount` gets the app after its first parser, if there is one. The app always has a parser. */
 export function expressApp(
   mount: (app: Express.Application, receiver: Mounts) => unknown,
   first?: (parsers: Parsers) => RequestHandler,
@@ -60,7 +60,7 @@ export function honoApp(first?: MiddlewareHandler): Start {
 
 export type KoaParser = () => Middleware
 
-/** By @koa/router, after a body parser. */
+/** Mounted by @koa/router, after a body parser. */
 export function koaApp(parser?: string | Middleware): Start {
   return async (major, receiver) => {
     const { default: KoaApp } = await load<{ default: typeof Koa }>(major, 'koa')
@@ -82,7 +82,7 @@ export function koaApp(parser?: string | Middleware): Start {
   }
 }
 
-/** By koa-mount, which cuts the path. */
+/** Mounted by koa-mount, which cuts the path. */
 export const mountedKoaApp: Start = async (major, receiver) => {
   const { default: KoaApp } = await load<{ default: typeof Koa }>(major, 'koa')
   const { default: mount } = await loadParser<{ default: Mount }>('koa-mount')
@@ -101,7 +101,7 @@ type RouterClass = new () => { all(path: string, middleware: Middleware): unknow
 export interface NestSetup {
   readonly platform: 'express' | 'fastify'
   readonly rawBody: boolean
-  /** In front of everything, in main.ts; in a controller; or as a middleware of a module. */
+  /** Mounted before everything else in main.ts, in a controller, or as a middleware of a module. */
   readonly mounted: 'main.ts' | 'controller' | 'middleware'
 }
 
@@ -109,7 +109,10 @@ interface Consumer {
   apply(middleware: NodeHandler): { forRoutes(path: string): unknown }
 }
 
-/** The decorators are called by hand: what compiles these tests does not know Nest's kind of them. */
+/**
+ * Decorators are called as functions: the compiler of these tests does not support the kind that
+ * Nest uses.
+ */
 export function nestApp({ platform, rawBody, mounted }: NestSetup): Start {
   return async (major, receiver) => {
     const common = await load<typeof import('@nestjs/common')>(major, '@nestjs/common')

@@ -15,7 +15,7 @@ import { freshDatabase } from '../support/database.ts'
 import { receiving } from '../support/receiver.ts'
 import { SENDER, signed, testSource } from '../support/source.ts'
 
-/* The events of AWS in their documented shapes: a Lambda gets nothing else of a request. */
+/* The events of AWS in their documented shapes. A Lambda gets no other data about a request. */
 
 interface Sent {
   readonly method?: string
@@ -28,7 +28,7 @@ interface Sent {
 
 const PATH = '/prod/webhooks/test'
 
-/** HTTP APIs, and function URLs, whose payload is the same. Header names are in lower case. */
+/** HTTP APIs and function URLs have the same payload. Header names are in lower case. */
 function httpApi({ method = 'POST', path = PATH, query = '', ...sent }: Sent): APIGatewayProxyEventV2 {
   return {
     version: '2.0',
@@ -57,7 +57,7 @@ const decoded = (query: string): [string, string][] => [...new URLSearchParams(q
 const listed = (pairs: [string, string][]): Record<string, string[]> =>
   Object.fromEntries(pairs.map(([name, value]) => [name, [value]]))
 
-/** REST APIs: header names as they were sent, the path without its stage, the query decoded. */
+/** REST APIs: header names as sent, the path without its stage, the query decoded. */
 function restApi({ method = 'POST', path = PATH, query = '', ...sent }: Sent): APIGatewayProxyEvent {
   const withoutStage = path.replace(/^\/prod/, '')
   const capitalized = Object.entries(sent.headers).map(([name, value]): [string, string] => [
@@ -93,7 +93,7 @@ function restApi({ method = 'POST', path = PATH, query = '', ...sent }: Sent): A
   }
 }
 
-/** Load balancers, with and without multi-value headers. The query is as it was sent. */
+/** Load balancers, with and without multi-value headers. The query is unchanged. */
 const loadBalancer =
   (isMultiValue: boolean) =>
   ({ method = 'POST', path = PATH, query = '', ...sent }: Sent): ALBEvent => {
@@ -202,7 +202,7 @@ test('the option `source` names the source, whatever the path', async () => {
   expect(await handler(httpApi({ ...EVENT, path: '/' }))).toMatchObject({ statusCode: 202 })
 })
 
-test('an event that is no request fails the invocation, and says what to do', async () => {
+test('an event that is not a request fails the invocation, with advice', async () => {
   const receiver = inline(testSource(), () => undefined, { store: memoryKeys() })
   const queued = { Records: [] } as LambdaEvent
   await expect(receiver.lambda()(queued)).rejects.toThrow('invoke the function through API Gateway')

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /*
- * The current majors of the frameworks are those of the root, the previous ones those of
- * `previous/`. The tests use what both have in common, so the types are those of the current ones.
+ * The current majors of the frameworks are those of the root, the previous majors those of
+ * `previous/`. The tests use only the common parts, so they use the types of the current majors.
  */
 export type Major = 'current' | 'previous'
 
@@ -17,7 +17,7 @@ export function load<Module>(major: Major, name: string): Promise<Module> {
   return import(pathToFileURL(resolve(name)).href)
 }
 
-/** Of `previous/`, whatever the major of the framework is. */
+/** A package of `previous/`, independent of the major of the framework. */
 export function loadParser<Module>(name: string): Promise<Module> {
   return load('previous', name)
 }

@@ -25,8 +25,8 @@ import {
 import { type Major, versionOf } from './majors.ts'
 
 /*
- * Every way to mount hookonce that docs/reference/frameworks.md names, with the body parsers of its
- * framework in the places where apps have them.
+ * Every way to mount hookonce in docs/reference/frameworks.md, with the body parsers of each
+ * framework at the usual places.
  */
 
 const MAJORS: readonly Major[] = ['previous', 'current']
@@ -102,7 +102,7 @@ const works: Readonly<Record<string, Start>> = {
   'NestJS on Fastify, as a middleware': nest('middleware', 'fastify', false),
 }
 
-/** Keeps only what it has parsed. */
+/** A parser that keeps only the parsed value. */
 const forgetful: Middleware = async (ctx, next) => {
   Object.assign(ctx.request, { body: await json(ctx.req) })
   await next()
@@ -139,7 +139,9 @@ const refuses: Readonly<Record<string, Refused>> = {
   },
 }
 
-/** Spaces: what a parser and JSON.stringify make of it is not what was signed. */
+/**
+ * With spaces, because JSON.stringify of the parsed body would drop them and break the signature.
+ */
 const EVENT = signed('{ "id": "evt_1",  "type": "a", "amount": 1.0, "name": "Ünal" }')
 const deliver = (url: string, event = EVENT) =>
   fetch(`${url}/webhooks/test`, {
@@ -147,7 +149,7 @@ const deliver = (url: string, event = EVENT) =>
     headers: { ...event.headers, 'content-type': 'application/json' },
   })
 
-/** One receiver for all mounts that work: each has an event of its own. */
+/** One receiver for all mounts that work. Each mount has its own event. */
 let db: Awaited<ReturnType<typeof makeDatabase>>
 let hooks: Hookonce<{ test: ReturnType<typeof testSource> }>
 beforeAll(async () => {
@@ -183,7 +185,7 @@ describe.each(MAJORS)('%s major', (major) => {
   })
 
   const refused = Object.entries(refuses).filter(([, { only = major }]) => only === major)
-  test.each(refused)('%s: refuses, and says what to write', async (_, { start, says }) => {
+  test.each(refused)('%s: refuses, with the line to write', async (_, { start, says }) => {
     const db = await freshDatabase()
     const { hooks, stop } = receiving(db)
     const reply = await deliver(await start(major, hooks))
@@ -259,7 +261,7 @@ test('hooks.fetch needs no `this`, and takes what platforms pass besides the req
   const event = signed({ id: 'by a worker', type: 'a' })
   const fetched = (...platform: unknown[]) =>
     worker.fetch.call(undefined, new Request('https://app.test/webhooks/test', event), ...platform)
-  // Bindings of Cloudflare may have any name, `source` too.
+  // Bindings of Cloudflare may have any name, even `source`.
   const answers = [
     await fetched({ source: 'production', DB: {} }, { waitUntil: () => undefined }),
     await fetched({ remoteAddr: {} }),

@@ -3,7 +3,7 @@ import { freshDatabase } from '../support/database.ts'
 import { startNextApp } from '../support/next-app.ts'
 import { SENDER, signed } from '../support/source.ts'
 
-/** Installing Next.js takes its time, the first time. */
+/** The first installation of Next.js takes long. */
 const LIMIT_MS = 300_000
 
 test.each([15, 16])(
@@ -12,7 +12,8 @@ test.each([15, 16])(
     const db = await freshDatabase()
     const url = await startNextApp(major, { DATABASE_URL: db.url, SENDER: JSON.stringify(SENDER) })
 
-    // Spaces: what a parser and JSON.stringify make of it is not what was signed.
+    // With spaces, because JSON.stringify of the parsed body would drop them and break the
+    // signature.
     const event = signed('{ "id": "evt_1",  "type": "a" }')
     const deliver = (path: string) =>
       fetch(`${url}${path}/test`, {

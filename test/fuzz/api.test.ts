@@ -8,8 +8,8 @@ import { chance, mutatedText, mutatedValue, nastyText, wellFormed } from './muta
 import { watchProcess } from './process-watch.ts'
 
 /*
- * Requests made from the OpenAPI document of a running gateway, sent by callers of every role and by
- * strangers. Nobody gets more than the role allows, and no input is an internal error.
+ * Requests made from the OpenAPI document of a running gateway, sent by callers of every role and
+ * by strangers. No caller gets more than its role allows, and no input causes an internal error.
  */
 interface Operation {
   readonly method: string
@@ -23,7 +23,7 @@ interface Operation {
 interface Caller {
   readonly name: string
   readonly token: string | null
-  /** How many of the roles it has. */
+  /** The rank of its role: the number of roles whose rights it has. */
   readonly rank: number
   readonly isBound: boolean
 }
@@ -62,7 +62,7 @@ async function callersOf(api: AdminApi): Promise<Caller[]> {
     bodies?: boolean
   }): Promise<Caller> => {
     const token = await api.token(fields)
-    // A token that was good before is not locked out when strangers guess.
+    // A token that was valid before is not locked out when strangers guess.
     expect((await api.get('/events', { token })).status).toBe(200)
     return {
       name: fields.name,

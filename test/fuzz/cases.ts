@@ -4,14 +4,14 @@ import { runInNewContext } from 'node:vm'
 import { type Random, randomOf } from '../chaos/random.ts'
 
 /*
- * Runs the cases of one target. Each case has a seed of its own, so that a failure is repeated
- * without the cases before it: `npm run fuzz -- --target … --seed … --first N --cases 1`.
+ * Runs the cases of one target. Each case has its own seed, so a failure can be repeated without
+ * the earlier cases: `npm run fuzz -- --target … --seed … --first N --cases 1`.
  */
 export interface FuzzTarget {
   readonly name: string
-  /** Cases in `npm test`: some seconds. */
+  /** The number of cases in `npm test`: some seconds. */
   readonly cases: number
-  /** Cases that run at the same time, where a case waits for another process. */
+  /** The number of parallel cases, for cases that wait for another process. */
   readonly atOnce?: number
 }
 
@@ -33,9 +33,9 @@ export function fuzzRun({ cases }: Pick<FuzzTarget, 'cases'>): FuzzRun {
 
 /** A prime, so that the seeds of neighbouring runs share no case. */
 const SPREAD = 1_000_003
-/** A case of some kilobytes that computes for longer than this does not end in reasonable time. */
+/** A case of some kilobytes that computes for longer than this counts as endless. */
 const MAX_CASE_CPU_MS = 2_000
-/** After this many cases, the event loop gets a turn and progress is looked at. */
+/** After this many cases, the event loop gets a turn and the progress is checked. */
 const STRIDE = 500
 const REPORT_EVERY_MS = 60_000
 
@@ -103,7 +103,7 @@ function requireQuick(before: NodeJS.CpuUsage): void {
 /** Caches of the code under test are bounded far below this. */
 const MAX_GROWTH_BYTES = 64 * 1024 * 1024
 
-/** After a garbage collection. */
+/** Measured after a garbage collection. */
 function usedHeap(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

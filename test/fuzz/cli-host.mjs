@@ -13,10 +13,10 @@ for (const stream of [process.stdout, process.stderr]) {
     return true
   }
 }
-// A command that would end its process has ended.
+// A command that would end its process counts as ended.
 process.exit = () => undefined
 
-/** As src/cli/main.ts: only these are printed without a stack. */
+/** Like src/cli/main.ts: only these errors are printed without a stack. */
 function isExpected(error) {
   if (error instanceof AggregateError) return error.errors.every(isExpected)
   if (error instanceof HookonceError || error instanceof pg.DatabaseError) return true

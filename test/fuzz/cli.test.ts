@@ -14,10 +14,13 @@ import { mutatedText, nastyText } from './mutate.ts'
 
 /*
  * Arguments of every command, on a real ledger. A command does its work or prints one error of the
- * catalogue; never a stack.
+ * catalogue, never a stack.
  */
 const HOST = fileURLToPath(new URL('./cli-host.mjs', import.meta.url))
-/** The last option of its name counts: these keep a command from listening, waiting or calling out. */
+/**
+ * The last of equal options wins: these prevent a command from listening, waiting or calling other
+ * hosts.
+ */
 const HARMLESS: Readonly<Record<string, readonly string[]>> = {
   dev: ['--port', '99999'],
   serve: ['--check'],
@@ -25,7 +28,7 @@ const HARMLESS: Readonly<Record<string, readonly string[]>> = {
   trigger: ['--url', 'http://127.0.0.1:1/'],
   prove: ['--provider', 'no-such-provider'],
 }
-/** They run a program, or print without end. */
+/** These commands run a program, or print endlessly. */
 const NEVER = /^--?(start|follow)/
 
 interface CommandLine {
@@ -63,7 +66,7 @@ function argumentsOf(random: Random, { name, options, lines }: CommandLine): str
       () => args.splice(at, 0, ...args.slice(at, at + 2)),
     ])()
   }
-  // An argument of a process cannot hold a zero byte. Options after `--` would be words.
+  // An argument of a process cannot hold a zero byte. After `--`, options would be plain arguments.
   const possible = args
     .map((arg) => arg.replaceAll('\0', ''))
     .filter((arg) => !NEVER.test(arg) && arg !== '--help' && arg !== '-h')

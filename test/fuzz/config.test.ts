@@ -9,7 +9,7 @@ import { fuzz } from './cases.ts'
 import { chance, mutatedBytes, mutatedText, mutatedValue } from './mutate.ts'
 
 /*
- * Configuration files that began as valid ones. Whatever is in them, the reader returns a
+ * Configuration files that are mutations of valid ones. For any content, the reader returns a
  * configuration or one error of the catalogue, and the error never holds a secret.
  */
 const PLANTED = 'planted-secret-0123456789-0123456789'
@@ -144,7 +144,7 @@ const YAML_PARTS = [
   '# ',
 ]
 
-/** A file as it is read, or its value as a module would export it, which is cheaper to make. */
+/** The file is parsed, or passed as the value that a module would export, which is cheaper. */
 function read(random: Random): ReadFile {
   const value = random.pick(VALUES)
   if (chance(random, 2)) return { file: 'c.mjs', value: changed(random, value), placeOf: () => 'c.mjs' }
@@ -163,7 +163,7 @@ function read(random: Random): ReadFile {
 function changed(random: Random, value: unknown): unknown {
   let made = value
   for (let count = 1 + random.below(3); count > 0; count -= 1) made = mutatedValue(random, made)
-  // A secret that somebody wrote into the file by mistake.
+  // A secret that was written into the file by mistake.
   return chance(random, 10) ? JSON.parse(JSON.stringify(made ?? null).replace('env:SECRET', PLANTED)) : made
 }
 
@@ -175,7 +175,7 @@ function withPart(random: Random, text: string): string {
     .join('\n')
 }
 
-/** A long list of faults is useful, a copy of the file is not. */
+/** A long list of faults is useful. A copy of the file is not. */
 const MAX_MESSAGE_CHARS = 200_000
 
 test('no configuration file makes its reader throw anything but an error of the catalogue', {

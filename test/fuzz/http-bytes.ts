@@ -4,14 +4,14 @@ import { SECRET } from '../support/gateway.ts'
 import { chance, mutatedBytes, mutatedText, nastyText } from './mutate.ts'
 
 /*
- * Bytes for a socket that began as deliveries: requests that disagree with themselves about where
- * they end, floods of headers, broken chunks, several requests in one write. Nothing in them is
- * signed with the secret of the source, except what is hidden inside the body of another request.
+ * Mutated deliveries as raw bytes: requests with contradictory lengths, floods of headers, broken
+ * chunks, several requests in one write. Nothing in them is signed with the secret of the source,
+ * except a delivery that is hidden inside the body of another request.
  */
 export interface Bytes {
   readonly what: string
   readonly bytes: Buffer
-  /** Where the bytes are cut into writes. */
+  /** The positions at which the bytes are split into writes. */
   readonly cuts: readonly number[]
 }
 
@@ -40,7 +40,7 @@ function signatureOf(random: Random, body: string): string {
   return chance(random, 3) ? mutatedText(random, header).replaceAll(/[\r\n\0]/g, '') : header
 }
 
-/** `isAmbiguous`: the request says two things about its length, so the listener must refuse it. */
+/** `isAmbiguous`: the request has two contradictory lengths, so the listener must refuse it. */
 type Framing = readonly [headers: readonly string[], body: Buffer, isAmbiguous?: boolean]
 
 function chunked(random: Random, body: string): Buffer {
@@ -122,7 +122,7 @@ function hiddenDelivery(id: string): string {
   return `POST /in/stripe HTTP/1.1\r\nHost: a\r\nStripe-Signature: ${signature}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
-/** Mostly a good one: what is odd about a request should mostly be found behind it. */
+/** Mostly a valid request line, so that the oddities behind it are reached. */
 function requestLine(random: Random): string {
   const mostly = (usual: string, odd: readonly string[]): string =>
     chance(random, 8) ? random.pick(odd) : usual
@@ -133,8 +133,8 @@ function oneRequest(random: Random, index: number): Buffer {
   const isHiding = chance(random, 4)
   const body = isHiding ? hiddenDelivery(`smuggled_${index}`) : chance(random, 2) ? EVENT : nastyText(random)
   const [lengths, bytes, isAmbiguous = false] = framing(random, body)
-  // A request of wrong length is followed by another request: what is hidden there would be sent
-  // openly.
+  // A request of wrong length is followed by another request, so a hidden delivery there would be
+  // sent openly.
   const isExact = isAmbiguous || lengths[0] === `Content-Length: ${bytes.length}`
   const sent = isHiding && !isExact ? Buffer.from(EVENT) : bytes
   const head = [
@@ -153,7 +153,7 @@ export function socketBytes(random: Random, index: number): Bytes {
     oneRequest(random, index),
   )
   const whole = Buffer.concat(requests)
-  // A genuine delivery must not come to stand at the beginning of a line by chance.
+  // A genuine delivery must not be at the beginning of a line by chance.
   const isChanged = chance(random, 5) && !whole.includes('smuggled_')
   const bytes = isChanged ? mutatedBytes(random, whole) : whole
   const cuts = Array.from({ length: chance(random, 2) ? random.below(12) : 0 }, () =>

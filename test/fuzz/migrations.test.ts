@@ -8,11 +8,14 @@ import { migrationsUpTo, NEWEST } from '../support/old-schema.ts'
 import { fuzz } from './cases.ts'
 
 /*
- * A ledger of any schema version with rows in it, several migrators at once, and connections that
- * end at any moment of it. In the end the schema is the one of a fresh ledger, and every row is there.
+ * A ledger of any schema version with rows in it, several parallel migrators, and connections that
+ * end at any time. In the end the schema equals that of a fresh ledger, and every row exists.
  */
 
-/** Everything that a migration can make: tables, columns, constraints, indexes, functions, triggers. */
+/**
+ * Every kind of object that a migration can make: tables, columns, constraints, indexes, functions,
+ * triggers.
+ */
 const SCHEMA = `
   select 'column' as kind, format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) as what
     from information_schema.columns where table_schema = 'hookonce'
@@ -35,7 +38,7 @@ const OLD_ROWS = `insert into hookonce.receipt (shard, id, received_at, secret, 
 
 const END = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and application_name = 'migrator' and pid <> pg_backend_pid()`
-/** The connection was ended, at whichever moment of it. */
+/** The connection was ended at some point of the migration. */
 const ENDED = /terminat|ECONNRESET|Connection ended|not queryable/i
 
 async function migrateUnderFire(random: Random, db: TestDatabase): Promise<void> {
@@ -53,7 +56,7 @@ async function migrateUnderFire(random: Random, db: TestDatabase): Promise<void>
   })
   async function fire(): Promise<void> {
     for (let shots = random.below(6); shots > 0 && !isOver; shots -= 1) {
-      // A random point of the migration, not a wait for anything.
+      // A random point of the migration. This does not wait for an event.
       await new Promise((resolve) => setTimeout(resolve, random.below(60)))
       await db.rows(END)
     }

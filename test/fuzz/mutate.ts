@@ -95,7 +95,7 @@ export function nastyText(random: Random): string {
   ).join('')
 }
 
-/** The text with one of its parts, between separators, changed. */
+/** The text with one part changed. Separators divide the parts. */
 export function mutatedText(random: Random, text: string): string {
   const parts = text.split(SEPARATORS)
   const at = random.below(parts.length)
@@ -138,10 +138,10 @@ export function mutatedBytes(random: Random, bytes: Uint8Array): Buffer {
   return changed()
 }
 
-/** Deeper values are left alone: the limit of nesting has cases of its own. */
+/** Deeper values are not changed: the limit of nesting has its own cases. */
 const MAX_DEPTH = 12
 
-/** A value of JSON with one change somewhere in it. */
+/** A JSON value with one change at a random place. */
 export function mutatedValue(random: Random, value: unknown, depth = 0): unknown {
   const isLeaf = typeof value !== 'object' || value === null || depth > MAX_DEPTH || chance(random, 5)
   if (isLeaf) return nastyValue(random, value)

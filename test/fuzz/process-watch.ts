@@ -5,7 +5,7 @@ import type { RunningCli } from '../support/cli.ts'
 /** More than any bounded queue of a gateway holds under these cases. */
 const MAX_GROWTH_KIB = 256 * 1024
 
-/** Looks at a process that is being fuzzed: alive, quiet, and no larger than it may become. */
+/** Watches a fuzzed process: it must be alive, silent, and small. */
 export function watchProcess({ child, output }: RunningCli): { check(): void } {
   const before = rssKibOf(child.pid)
   return {
@@ -14,7 +14,7 @@ export function watchProcess({ child, output }: RunningCli): { check(): void } {
       expect(output.stderr).not.toMatch(/unhandled|uncaught|^\s+at .+:\d+:\d+\)?$/im)
       const grownBy = rssKibOf(child.pid) - before
       expect(grownBy, 'growth of the resident set in KiB').toBeLessThan(MAX_GROWTH_KIB)
-      // Only what is new is looked at again.
+      // Only new output is checked.
       output.stderr = ''
       output.stdout = ''
     },

@@ -10,15 +10,15 @@ import { fuzz } from './cases.ts'
 import { chance, mutatedBytes, mutatedText, mutatedValue, nastyText, wellFormed } from './mutate.ts'
 
 /*
- * Deliveries of every provider, genuine ones and those of a stranger with another secret, changed in
- * headers, body, encoding, URL, method and time.
+ * Deliveries of every provider, genuine ones and ones that a stranger signed with another secret,
+ * changed in headers, body, encoding, URL, method and time.
  */
 const NOW_MS = 1_700_000_000_000
 
 interface Target extends Listed {
   readonly source: Source
   readonly genuine: readonly SignedDelivery[]
-  /** Signed with another secret: whatever is changed, it is never accepted. */
+  /** A delivery that is signed with another secret is never accepted, whatever is changed. */
   readonly strange: readonly SignedDelivery[]
   /** Whether the signature covers the bytes of the body. */
   readonly coversBody: boolean
@@ -125,7 +125,7 @@ function mutate(random: Random, delivery: Mutable, names: readonly string[]): vo
   ])()
 }
 
-/** Everything a receiver does with a delivery before it is recorded. */
+/** The complete work of a receiver on a delivery before it is recorded. */
 function examine(source: Source, delivery: Delivery): ReturnType<Source['verify']> {
   source.handshake?.(delivery)
   const verified = source.verify(delivery)
@@ -136,7 +136,7 @@ function examine(source: Source, delivery: Delivery): ReturnType<Source['verify'
 
 const targets = (await everyProvider()).map(targetOf)
 
-test('no changed delivery makes a provider throw, hang or accept what was not signed', {
+test('no changed delivery makes a provider throw, hang or accept unsigned data', {
   timeout: 24 * 3_600_000,
 }, async () => {
   await fuzz({ name: 'providers', cases: 8_000 }, (random, index) => {
@@ -162,7 +162,7 @@ test('no changed delivery makes a provider throw, hang or accept what was not si
   })
 })
 
-/** Explaining a refusal tries many secrets and encodings, so it is done for some cases only. */
+/** Explaining a refusal tries many secrets and encodings, so it runs only for some cases. */
 async function explain({ source, id }: Target, delivery: Delivery, refusal: Refusal): Promise<void> {
   const others = targets.slice(0, 3).map((other) => ({ name: other.id, source: other.source }))
   const says = await diagnose({ source, others, delivery, refusal })

@@ -9,13 +9,14 @@ import { type Bytes, socketBytes } from './http-bytes.ts'
 import { watchProcess } from './process-watch.ts'
 
 /*
- * Raw bytes at the delivery listener of a running gateway. Each case is a connection of its own. It
- * is answered or closed, nothing unsigned is recorded, and the next good delivery is accepted.
+ * Raw bytes at the delivery listener of a running gateway. Each case has its own connection. The
+ * connection is answered or closed, nothing unsigned is recorded, and the next valid delivery is
+ * accepted.
  */
 
-/** Longer than the listener waits for the rest of a request whose sender has hung up. */
+/** Longer than the listener waits for the rest of a request whose sender has disconnected. */
 const HANGS_AFTER_MS = 40_000
-/** Connections that send a byte now and then, for as long as the cases run. */
+/** Connections that send single bytes for as long as the cases run. */
 const SLOW = 40
 
 async function exchange(port: number, { bytes, cuts, what }: Bytes): Promise<string> {
@@ -24,7 +25,7 @@ async function exchange(port: number, { bytes, cuts, what }: Bytes): Promise<str
   socket.on('data', (chunk) => {
     answer += chunk.toString('latin1')
   })
-  // A connection that is reset is one of the right answers.
+  // A reset connection is one of the correct results.
   socket.on('error', () => undefined)
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const hangs = setTimeout(() => socket.destroy(new Error('hangs')), HANGS_AFTER_MS)
@@ -41,7 +42,10 @@ async function exchange(port: number, { bytes, cuts, what }: Bytes): Promise<str
   return answer
 }
 
-/** Statuses of all responses on one connection. Bodies of ours hold no line that looks like one. */
+/**
+ * The statuses of all responses on one connection. Bodies of hookonce hold no line that looks like
+ * a status line.
+ */
 function statusesOf(answer: string): number[] {
   return [...answer.matchAll(/(?:^|\n|\})HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
 }
@@ -64,12 +68,12 @@ function sendSlowly(port: number): void {
   })
 }
 
-/** The statuses that refuse a request, of ours and of Node's parser. */
+/** The statuses of refusals, by hookonce and by Node's parser. */
 const REFUSALS = new Set([
   100, 400, 401, 404, 405, 408, 411, 413, 414, 415, 417, 426, 429, 431, 501, 503, 505,
 ])
 
-test('no bytes make the gateway crash, hang or record what is not signed', {
+test('no bytes make the gateway crash, hang or record unsigned data', {
   timeout: 24 * 3_600_000,
 }, async () => {
   const db = await freshDatabase()
@@ -104,7 +108,7 @@ test('no bytes make the gateway crash, hang or record what is not signed', {
   watch.check()
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(accepted)
   expect(await db.number('select count(*) from hookonce.job')).toBe(accepted)
-  // One row per source and reason, however many were refused.
+  // One row per source and reason, for any number of refusals.
   expect(await db.number('select count(*) from hookonce.rejection')).toBeLessThan(100)
   expect(await gateway.stop()).toBe(0)
 })

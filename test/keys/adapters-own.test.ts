@@ -14,7 +14,7 @@ import { type KeyEvent, memoryKeys } from '../../src/keys/index.ts'
 import { listening } from '../support/listening-server.ts'
 import { until } from '../support/until.ts'
 
-/* What is said in the own way of each framework. */
+/* The behaviour that is specific to each framework. */
 
 describe('options of a route', () => {
   const keys = { store: memoryKeys(), tenant: 'global' } as const
@@ -38,14 +38,14 @@ describe('options of a route', () => {
     expect(await (await fastify('off'))()).toBe(200)
   })
 
-  test('Fastify: a mistake in them is told when the route is made', async () => {
+  test('Fastify: a mistake in them is reported when the route is created', async () => {
     const wrong = { lockMs: 0 }
     await expect(fastify(wrong)).rejects.toThrow(/CONFIG_INVALID.*config.keys of \/orders.*lockMs/)
   })
 })
 
-describe('a handler that fails when it has begun to write', () => {
-  /** The client hears of a broken reply, or of none; what became of it is not known, and nobody holds its key. */
+describe('a handler that fails after it began to write', () => {
+  /** The client gets a broken reply, or none. The outcome is unknown, and nobody holds the key. */
   async function isOver(url: string, events: readonly KeyEvent[]): Promise<void> {
     const post = () =>
       fetch(url, { method: 'POST', body: '{}', headers: { 'idempotency-key': 'one' } })
@@ -100,7 +100,7 @@ describe('a handler that fails when it has begun to write', () => {
   })
 })
 
-test('Fastify: what was refused as too large is not handled, whatever the app does to its replies', async () => {
+test('Fastify: a body that was refused as too large is not handled, whatever the app does to its replies', async () => {
   let runs = 0
   const app = Fastify({ bodyLimit: 1_000_000 })
   app.addHook('onSend', async (_request, _reply, payload) => payload)
@@ -168,7 +168,7 @@ describe('what CORS middleware exposes before the keys stays exposed beside thei
   })
 })
 
-test('Fastify: a replay of bytes without a type says nothing of it either', async () => {
+test('Fastify: a replay of bytes without a type has no type either', async () => {
   const app = Fastify()
   await app.register(fastifyKeys, { store: memoryKeys(), tenant: 'global' })
   app.post('/', (_request, reply) => {
@@ -185,7 +185,7 @@ test('Fastify: a replay of bytes without a type says nothing of it either', asyn
   expect(replies).toEqual(Array(2).fill(['bytes', null]))
 })
 
-test('Fastify: a replay without a body says nothing of its type', async () => {
+test('Fastify: a replay without a body has no type', async () => {
   const app = Fastify()
   await app.register(fastifyKeys, { store: memoryKeys(), tenant: 'global' })
   app.post('/', (_request, reply) => reply.code(201).header('location', '/7').send())

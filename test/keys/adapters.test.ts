@@ -9,7 +9,7 @@ import { startKoa } from '../support/frameworks/koa.ts'
 import { startNestOnExpress, startNestOnFastify } from '../support/frameworks/nestjs.ts'
 import { until } from '../support/until.ts'
 
-/* Every framework, over real HTTP, is held to the same. */
+/* Every framework passes the same tests, over real HTTP. */
 const frameworks = {
   Express: startExpress,
   Koa: startKoa,
@@ -19,13 +19,13 @@ const frameworks = {
   'NestJS on Fastify': startNestOnFastify,
 }
 
-/** Who reads the body is the framework's own business here. */
+/** Each framework reads the body in its own way here. */
 const PARSES_BEFORE = new Set(['NestJS on Express', 'NestJS on Fastify', 'Fastify'])
 
 interface Served {
   readonly runs: () => number
   readonly events: readonly KeyEvent[]
-  /** The server has noticed that its clients are gone. */
+  /** The server has noticed that its clients disconnected. */
   abandoned(): Promise<unknown>
   post(body?: object, init?: RequestInit): Promise<Response>
 }
@@ -94,7 +94,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     }
   }
 
-  test('of ten at once with one key one runs, the others are told so, and get its reply afterwards', async () => {
+  test('of ten concurrent requests with one key one runs, the others are refused, and get its reply afterwards', async () => {
     let finish: () => void = () => undefined
     const gate = new Promise<void>((resolve) => {
       finish = resolve
@@ -128,7 +128,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(app.runs()).toBe(1)
   })
 
-  test('a refusal that is thrown is kept as the error handler put it', async () => {
+  test('a thrown refusal is stored as the error handler sent it', async () => {
     const app = await served(() => {
       throw new Refused(404, 'no such customer')
     })
@@ -149,7 +149,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     expect(app.runs()).toBe(0)
   })
 
-  // NestJS has read it by then, and has a limit of its own.
+  // NestJS has read the body by then, with its own limit.
   if (!name.startsWith('NestJS'))
     test('a body that is too large is refused, with its key', async () => {
       const keys = { store: memoryKeys(), tenant: 'global', maxBodyBytes: 100 } as const
@@ -159,7 +159,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
       expect(await reply.json()).toMatchObject({ type: 'urn:hookonce:problem:body-too-large' })
     })
 
-  test('a tenant that cannot be told is answered by the error handler of the app', async () => {
+  test('a tenant that cannot be determined is answered by the error handler of the app', async () => {
     const tenant = (): string => {
       throw new Refused(403, 'who are you?')
     }
@@ -247,7 +247,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     },
   )
 
-  test('a client that hangs up in the middle of a long reply: that it was made is kept', async () => {
+  test('a client disconnects during a long reply: the completion is still recorded', async () => {
     let made = 0
     async function* long(): AsyncGenerator<Buffer> {
       for (; made < 200; made++) yield Buffer.alloc(100_000, 'x')
@@ -261,7 +261,7 @@ describe.each(Object.entries(frameworks))('%s', (name, start) => {
     await first.body?.getReader().read()
     abort.abort()
     await app.abandoned()
-    // Koa destroys what it was sending.
+    // Koa destroys the response that it was sending.
     if (name !== 'Koa') await until('the whole of it was made', () => made === 200)
     const retry = await app.post()
     expect([retry.status, retry.headers.get('location'), app.runs()]).toEqual([409, '/orders/7', 1])

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 
-/** The package as it is for who has installed none of the optional clients. */
+/** The package of a user who has installed none of the optional clients. */
 function bareInstallation(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-bare-'))
   onTestFinished(() => rmSync(dir, { recursive: true }))
@@ -28,7 +28,7 @@ test.each([
   ["redisKeys({ url: 'redis://127.0.0.1:1' })", 'npm install ioredis'],
   ['dynamoKeys()', 'npm install @aws-sdk/client-dynamodb'],
   ['firestoreKeys()', 'npm install @google-cloud/firestore'],
-])('%s without its client says what to install', (open, advice) => {
+])('%s without its client names the package to install', (open, advice) => {
   const dir = bareInstallation()
   const program = `
     import { dynamoKeys, firestoreKeys, once, redisKeys } from './dist/keys/index.js'
@@ -42,7 +42,7 @@ test.each([
   expect(said).toContain(advice)
 })
 
-test('redisKeys({ url }) without its client says so when it is made, once, before any request', () => {
+test('redisKeys({ url }) without its client fails when it is created, once, before any request', () => {
   const dir = bareInstallation()
   const program = `
     import { redisKeys } from './dist/keys/index.js'

@@ -7,7 +7,7 @@ import { collectGarbage } from '../support/collect-garbage.ts'
 import { listening } from '../support/listening-server.ts'
 import { until } from '../support/until.ts'
 
-/** Quick, so that tests need not wait. */
+/** Short delays, so that tests need not wait. */
 const QUICK: KeyedFetchOptions = { baseDelayMs: 1 }
 
 interface Asked {
@@ -15,7 +15,7 @@ interface Asked {
   readonly body: string
 }
 
-/** A server that notes what it is asked, before `listener` answers. */
+/** A server that records its requests before `listener` answers. */
 async function serving(listener: RequestListener): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = []
   const server = createServer(async (request, response) => {
@@ -25,7 +25,7 @@ async function serving(listener: RequestListener): Promise<{ url: string; asked:
   return { url: `${await listening(server)}/orders`, asked }
 }
 
-/** Behind keys, with a connection that breaks when the first replies are on their way. */
+/** A server with keys, whose connection breaks while the first replies are sent. */
 async function flaky(handler: NodeHandler, lostReplies: number) {
   const keyed = nodeKeys({ store: memoryKeys(), tenant: 'global' })(handler)
   let lost = 0
@@ -65,7 +65,7 @@ test('replies that are lost on the way: one effect, one key, the same bytes, and
   expect(asked.every(({ body }) => body === '{"n":1}')).toBe(true)
 })
 
-test('two requests have two keys, and one that brings its own keeps it', async () => {
+test('two requests have two keys, and a request with its own key keeps it', async () => {
   const { url, asked } = await serving(answers([200]))
   const send = keyedFetch(QUICK)
   await send(url, { method: 'POST' })
@@ -75,7 +75,7 @@ test('two requests have two keys, and one that brings its own keeps it', async (
   expect(asked[2]?.key).toBe('mine')
 })
 
-test('a stream is sent again as it was', async () => {
+test('a stream is sent again unchanged', async () => {
   const { url, asked } = await serving(answers([503], [200]))
   const body = new Blob(['one ', 'two']).stream()
   await keyedFetch(QUICK)(url, { method: 'POST', body, duplex: 'half' } as RequestInit)
@@ -94,7 +94,7 @@ test.each([200, 202, 400, 401, 404, 409, 422, 501])('%i ends it', async (status)
   expect(asked).toHaveLength(1)
 })
 
-test('one in progress is asked for again until it has ended, not before the server said', async () => {
+test('a request in progress is repeated until it has ended, not before Retry-After', async () => {
   let finish: () => void = () => undefined
   const { url, asked } = await flaky((_request, response) => {
     finish = () => response.end('done')
@@ -116,7 +116,7 @@ test('one in progress is asked for again until it has ended, not before the serv
   expect(delays[0]).toBeGreaterThanOrEqual(1_000)
 })
 
-test('Retry-After may be a date; one beyond the time for all tries ends it', async () => {
+test('Retry-After may be a date; a date beyond the total time ends the retries', async () => {
   const delays: number[] = []
   const date = new Date(Date.now() + 3_600_000).toUTCString()
   const { url, asked } = await serving(answers([503, { 'retry-after': date }]))
@@ -128,7 +128,7 @@ test('Retry-After may be a date; one beyond the time for all tries ends it', asy
   expect([asked.length, delays.length]).toEqual([1, 1])
 })
 
-test('tries end: with the last response, or with what the last one threw', async () => {
+test('retries end with the last response, or with the last error', async () => {
   const { url, asked } = await serving(answers([503]))
   expect((await keyedFetch({ ...QUICK, maxTries: 3 })(url, { method: 'POST' })).status).toBe(503)
   expect(asked).toHaveLength(3)
@@ -139,8 +139,8 @@ test('tries end: with the last response, or with what the last one threw', async
   expect(broken.asked).toHaveLength(2)
 })
 
-test('a server that does not answer is given up, and asked again', async () => {
-  // Node drops the signals of a Request that only it refers to.
+test('a server that does not answer times out, and is tried again', async () => {
+  // Node drops the signals of a Request that only the Request refers to.
   collectGarbage()
   let silent = true
   const { url, asked } = await serving((_request, response) => {
@@ -149,11 +149,11 @@ test('a server that does not answer is given up, and asked again', async () => {
   })
   const response = await keyedFetch({ ...QUICK, tryTimeoutMs: 200 })(url, { method: 'POST' })
   expect(await response.text()).toBe('done')
-  // Each answer must come within 200 ms, so a busy machine may ask more than once again.
+  // Each answer must arrive within 200 ms, so a busy machine may retry more than once.
   expect(asked.length).toBeGreaterThan(1)
 })
 
-test('what the caller calls off is not tried again', async () => {
+test('a request that the caller aborts is not retried', async () => {
   const abort = new AbortController()
   const { url, asked } = await serving(answers([503]))
   const send = keyedFetch({

@@ -27,7 +27,10 @@ const stores: Record<string, () => KeyStore> = {
   Redis: () => redisKeys({ url: redis.url, prefix: `${randomUUID()}:` }),
 }
 
-/** Charges, and fails before it mails for as long as there is trouble. What it did is in `did`, with the body. */
+/**
+ * Charges, and fails before it sends the mail while the fault lasts. `did` lists its actions, with
+ * the body.
+ */
 function orders() {
   const did: string[] = []
   const trouble = { now: true }
@@ -43,7 +46,7 @@ function orders() {
   return { did, trouble, handler }
 }
 
-/** The one pledge of a store, when its time has come. */
+/** The only pledge of a store, when it is due. */
 function dueIn(store: KeyStore): Promise<DuePledge> {
   return until('it is due', async () => (await store.pledges?.due('orders', 1, 1))?.[0])
 }
@@ -69,7 +72,7 @@ describe.each(Object.entries(stores))('requests that were left, with keys in %s'
     trouble.now = false
     const { origin } = new URL(server.url)
     const events: CompleterEvent[] = []
-    /** Until something was due, which the store's clock says. */
+    /** Waits until a pledge is due by the store's clock. */
     const complete = (authorization: string) =>
       until('something is due', async () => {
         const requests = requestsTo({ store, name: 'orders', origin, headers: () => ({ authorization }) })
@@ -79,7 +82,7 @@ describe.each(Object.entries(stores))('requests that were left, with keys in %s'
     return { store, server, did, trouble, events, complete, alice }
   }
 
-  test('are sent again as they came, and their client finds the reply when it comes back', async () => {
+  test('are sent again unchanged, and their client finds the reply when it retries', async () => {
     const { server, did, events, complete, alice } = await leave('{"tea": "☕"}')
     await complete('alice')
     expect(events).toMatchObject([{ what: 'completed', task: 'orders' }])
@@ -89,7 +92,7 @@ describe.each(Object.entries(stores))('requests that were left, with keys in %s'
     expect([reply.status, await reply.text()]).toEqual([201, 'done: {"tea": "☕"}'])
   })
 
-  test("are refused by another tenant's right, and nothing runs", async () => {
+  test('are refused with the rights of another tenant, and nothing runs', async () => {
     const { server, did, events, complete, alice } = await leave('{}')
     await complete('mallory')
     expect(events).toMatchObject([{ what: 'postponed', error: { message: '/orders answered 410' } }])
@@ -113,7 +116,7 @@ describe.each(Object.entries(stores))('requests that were left, with keys in %s'
     expect((await server.post('one', '{}', { headers: resumed })).status).toBe(201)
   })
 
-  test('a request that says it resumes what is not there is refused, and leaves nothing', async () => {
+  test('a request to resume an unknown key is refused, and leaves nothing', async () => {
     const { store, server, alice } = await leave('{}')
     const due = await dueIn(store)
     const headers = { ...alice.headers, 'idempotency-pledge': due.id }
@@ -146,7 +149,7 @@ test('credentials are not kept with a request', async () => {
   expect(JSON.parse(kept).headers).toMatchObject({ 'content-type': 'application/json', 'x-version': '2' })
 })
 
-test('a target that names a server of its own is not sent to', async () => {
+test('a target that names another server is not called', async () => {
   const bytes = Buffer.from(
     JSON.stringify({
       key: 'k',
@@ -162,7 +165,7 @@ test('a target that names a server of its own is not sent to', async () => {
   await expect(requests.resume({ id: 'x', bytes })).rejects.toMatchObject({ code: 'PLEDGE_GONE' })
 })
 
-test('what cannot work is refused when it is set up', async () => {
+test('impossible options are refused at construction', async () => {
   const { pledges: _, ...without } = memoryKeys()
   const { handler } = orders()
   await expect(keyedServer(handler, { pledge: 'x' })).rejects.toThrow(/`pledge` needs `handler: 'resumable'`/)
@@ -180,7 +183,7 @@ test('what cannot work is refused when it is set up', async () => {
   expect(() => requestsTo({ ...to, origin: 'ftp://127.0.0.1' })).toThrow(/must be a URL such as/)
 })
 
-test('a completer ends what processes left in Redis, while others go on', async () => {
+test('a completer finishes requests that other processes left in Redis, while others run', async () => {
   const store = redisKeys({ url: redis.url, prefix: `${randomUUID()}:` })
   onTestFinished(() => store.close())
   const did: string[] = []

@@ -17,14 +17,14 @@ let answering: DynamoDBClient
 beforeAll(async () => {
   server = await startDynamo()
   const client = server.client()
-  // Two at once, as deployments do.
+  // Creates two tables at once, like parallel deployments.
   await Promise.all([ensureDynamoTable({ client }), ensureDynamoTable({ client })])
   store = dynamoKeys({ client, skewMs: 100 })
   answering = sendingOldItems()
 })
 afterAll(() => server.remove())
 
-/** As DynamoDB itself: a refused write carries the item that stands. The server under test leaves that out. */
+/** Like DynamoDB itself: a refused write returns the existing item. The test server omits it. */
 function sendingOldItems(): DynamoDBClient {
   const [client, reader] = [server.client(), server.client()]
   client.middlewareStack.add(
@@ -51,7 +51,7 @@ describe('the contract of key stores, in DynamoDB, where refusals say what stand
     test(name, () => run(dynamoKeys({ client: answering, skewMs: 100 })))
 })
 
-test('a first run asks the server twice, a replay once', async () => {
+test('a first run takes two requests, a replay one', async () => {
   const asked: string[] = []
   const client = sendingOldItems()
   client.middlewareStack.add(
@@ -69,7 +69,7 @@ test('a first run asks the server twice, a replay once', async () => {
   expect(asked).toEqual(['UpdateItemCommand'])
 })
 
-test('a clock that is ahead does not take over a lock that is live by the others', async () => {
+test('a fast clock does not take over a lock that is live by the other clocks', async () => {
   const id = keyId('global', 'skew')
   const client = server.client()
   let now = 1_900_000_000_000
@@ -84,7 +84,7 @@ test('a clock that is ahead does not take over a lock that is live by the others
   expect((await ahead.acquire(id, { ...request, holder: 'ahead' })).record.after).toBe('crash')
 })
 
-test('results up to the limit of an item are kept; options that ask for more are refused', async () => {
+test('results up to the limit of an item are kept; options above it are refused', async () => {
   const options = { tenant: 'global', maxResultBytes: store.maxResultBytes ?? 0 }
   const large = 'x'.repeat(options.maxResultBytes - 2)
   await once(store, 'large', () => large, options)
@@ -95,7 +95,7 @@ test('results up to the limit of an item are kept; options that ask for more are
   expect(runs).toBe(0)
 })
 
-test('a step whose result does not fit into the item says so, and is done', async () => {
+test('a step whose result does not fit into the item is reported, and done', async () => {
   const errors: unknown[] = []
   const observe = (event: KeyEvent) => void ('error' in event && errors.push(event.error))
   const options = { tenant: 'global', handler: 'resumable', observe } as const
@@ -120,7 +120,7 @@ test('a step whose result does not fit into the item says so, and is done', asyn
   expect(began).toBe(2)
 })
 
-test('a table that is not there says how to make it', async () => {
+test('a missing table is reported with how to create it', async () => {
   const nowhere = dynamoKeys({ client: server.client(), table: 'nowhere' })
   await expect(once(nowhere, 'k', () => 1, { tenant: 'global' })).rejects.toThrow(/ensureDynamoTable/)
 })

@@ -13,7 +13,7 @@ test.each([
   expect(states).toBeGreaterThan(1_000)
 })
 
-/** As protocols that others ship: each must be found out. */
+/** Faulty protocols of other libraries: the explorer must detect each. */
 const mistakes: Record<string, { world: World; broken: Partial<Protocol> }> = {
   'a fence that is not looked at': {
     world: transactional,

@@ -10,7 +10,7 @@ import {
  * Explores the protocol exhaustively: every interleaving of actors that use one key. Each actor may
  * crash or be delayed before each of its steps, and time may pass at any moment: past the lock,
  * past the record (which may then be swept or not). It explores states over the decision functions
- * themselves, and reports which rule broke, and how.
+ * themselves, and reports the broken rule with its steps.
  */
 export interface Protocol {
   readonly acquire: typeof decideAcquire
@@ -125,7 +125,7 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
     return all
   }
 
-  /** A person who has made sure that its run is over decides how it ended. */
+  /** A person who has checked that the run has ended decides its outcome. */
   function findOut(state: State, record: KeyRecord): { step: string; state: State }[] {
     const who = Number(record.holder)
     const at = state.actors[who]?.at
@@ -182,7 +182,7 @@ export function explore(world: World, { acquire, settle, extend }: Protocol): Ex
           violation: isOthers ? 'a run settled what another one holds' : undefined,
         }
         if (to === 'released') return withActor(after, who, { ...actor, at: 'end' })
-        // The reply to the first one may be lost, so it is requested twice.
+        // The reply to the first request may be lost, so it is requested twice.
         return withActor(after, who, { ...actor, at: actor.at === 'settle' ? 'settle again' : 'end' })
       }
     }
@@ -221,7 +221,7 @@ function nameOf({ now, record, actors, effects, expiries }: State): string {
   ]
   const people = actors.map(({ at, fence, life, unheard }) => {
     if (at === 'acquire') return [at, unheard]
-    // For a finished actor, nothing else decides what can still happen.
+    // For a finished actor, nothing else affects what can still happen.
     return at === 'end' || at === 'crashed' ? at : [at, fence - now, life]
   })
   return JSON.stringify([times, people, effects, expiries])

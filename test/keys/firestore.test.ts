@@ -21,7 +21,7 @@ describe('the contract of key stores, in Firestore', () => {
     })
 })
 
-test('what is not shown without an emulator is said in the reference', () => {
+test('the reference lists the behaviour that needs an emulator', () => {
   const reference = readFileSync('docs/reference/keys.md', 'utf8').replaceAll('`', '').replace(/\s+/g, ' ')
   expect(reference).toContain(NEEDS_FIRESTORE_EMULATOR)
 })
@@ -35,7 +35,7 @@ test('of first claims by many clients at once one wins', async () => {
   expect(new Set(await Promise.all(asking))).toEqual(new Set([1]))
 })
 
-test('a clock that is ahead does not take over a lock that is live by the others', async () => {
+test('a fast clock does not take over a lock that is live by the other clocks', async () => {
   const id = keyId('global', 'skew')
   const client = server.client()
   let now = 1_900_000_000_000
@@ -49,7 +49,7 @@ test('a clock that is ahead does not take over a lock that is live by the others
   expect((await ahead.acquire(id, { ...request, holder: 'ahead' })).record.after).toBe('crash')
 })
 
-test('results up to the limit of a document are kept; options that ask for more are refused', async () => {
+test('results up to the limit of a document are kept; options above it are refused', async () => {
   const options = { tenant: 'global', maxResultBytes: store.maxResultBytes ?? 0 }
   const large = 'x'.repeat(options.maxResultBytes - 2)
   await once(store, 'large', () => large, options)

@@ -16,7 +16,9 @@ import { until } from '../support/until.ts'
 
 const KEY = 'a1b2'
 
-/** Sends the head of a request whose body of 5 MiB never ends, and the beginning of that body. */
+/**
+ * Sends the headers of a request whose body of 5 MiB never ends, and the beginning of that body.
+ */
 async function stalledRequest(url: string, headers: readonly string[], begun = ''): Promise<RawConnection> {
   const client = await rawConnection(url)
   const head = ['POST /orders HTTP/1.1', 'host: x', 'content-type: text/plain', 'content-length: 5242880']
@@ -24,7 +26,7 @@ async function stalledRequest(url: string, headers: readonly string[], begun = '
   return client
 }
 
-/** The first line of the answer. It comes although the body never does. */
+/** The first line of the answer. It arrives although the body never ends. */
 function statusLine(client: RawConnection): Promise<string> {
   return new Promise((resolve) =>
     client.socket.once('data', (chunk) => resolve(String(chunk).split('\r\n', 1)[0] ?? '')),
@@ -71,7 +73,7 @@ describe('before the body of a request is read', () => {
     }
     expect((await send({})).status).toBe(400)
     await expect(send({ 'idempotency-key': KEY })).rejects.toThrow('CONFIG_INVALID')
-    // The stream itself asks for one chunk before anybody reads.
+    // The stream itself requests one chunk before any code reads.
     expect(read).toBeLessThanOrEqual(2)
   })
 

@@ -24,7 +24,7 @@ describe('a deploy that changes what a request is compared by', () => {
   const before = { json: 'bytes' } as const
   const after = { json: 'canonical' as const, fields: ['n'], headers: ['api-version'] }
 
-  test('recognises the keys from before it, and tells other requests from them', async () => {
+  test('recognises the keys from before it, and distinguishes other requests from them', async () => {
     const old = await keyedServer((_request, response) => response.end('old'), { store, fingerprint: before })
     await old.post(KEY, '{"n":1}')
     const fresh = await keyedServer((_request, response) => response.end('new'), {
@@ -36,7 +36,7 @@ describe('a deploy that changes what a request is compared by', () => {
     expect(fresh.runs()).toBe(0)
   })
 
-  test('goes by the new way for new keys', async () => {
+  test('uses the new comparison for new keys', async () => {
     const fresh = await keyedServer((_request, response) => response.end('new'), {
       store,
       fingerprint: { ...after, previous: [before] },
@@ -48,7 +48,7 @@ describe('a deploy that changes what a request is compared by', () => {
     expect([version.status, fresh.runs()]).toEqual([422, 1])
   })
 
-  test('that forgets to name the way before refuses the keys from before it', async () => {
+  test('that does not name the earlier comparison refuses the keys from before it', async () => {
     const fresh = await keyedServer((_request, response) => response.end('new'), {
       store,
       fingerprint: after,
@@ -162,7 +162,7 @@ describe('store5xx, as the first version of the API of Stripe has it', () => {
   })
 })
 
-test('keys within keys: what the inner ones answer reaches the client, once and again', async () => {
+test('keys within keys: the answer of the inner ones reaches the client, in the first reply and in a replay', async () => {
   const inner = nodeKeys({ store: memoryKeys(), tenant: 'global' })
   let handled = 0
   const handler = inner((_request, response) => {
@@ -182,7 +182,7 @@ test('keys within keys: what the inner ones answer reaches the client, once and 
   expect(handled).toBe(1)
 })
 
-test('what a handler had set does not go out with a refusal that is sent instead', async () => {
+test('headers that a handler had set are not sent with a refusal', async () => {
   const store = memoryKeys()
   const server = await keyedServer(
     async (_request, response) => {
@@ -224,13 +224,13 @@ describe('a body', () => {
     expect(server.runs()).toBe(1)
   })
 
-  /** As some body parsers leave a request whose type is not theirs. */
+  /** The result of some body parsers for a request of another content type. */
   const looksParsed: NodeHandler = (request, response) => {
     Object.assign(request, { body: {} })
     response.end('done')
   }
 
-  test('that a parser has passed over is compared all the same', async () => {
+  test('that a parser has skipped is still compared', async () => {
     const keys = nodeKeys({ store: memoryKeys(), tenant: 'global' })(looksParsed)
     const server = await plainServer((request, response) => {
       Object.assign(request, { body: {} })
@@ -315,11 +315,11 @@ test('a body that stalls is answered 408 and cut off, and its key is free', asyn
   expect([(await server.post(KEY)).status, server.runs()]).toEqual([200, 1])
 })
 
-describe('refusals speak to who called the API', () => {
+describe('refusals are written for the caller of the API', () => {
   const detailOf = async (reply: Response) => ((await reply.json()) as { detail: string }).detail
   const OF_OPERATORS = /KEY_|BODY_|RESULT_|LOCK_|max[A-Z]|limits\.|provider|the record|lockMs|event loop/
 
-  test('a key that is too long is told the limit, and no code comes before it', async () => {
+  test('a key that is too long gets the limit, without an internal code', async () => {
     const server = await keyedServer((_request, response) => response.end('done'))
     const reply = await server.post('x'.repeat(300))
     expect(reply.headers.has('idempotency-key')).toBe(false)
@@ -328,14 +328,14 @@ describe('refusals speak to who called the API', () => {
     )
   })
 
-  test('a body that is too large is told the limit, and repeats a key that is one', async () => {
+  test('a body that is too large gets the limit, and the answer repeats a valid key', async () => {
     const server = await keyedServer((_request, response) => response.end('done'), { maxBodyBytes: 10 })
     const refused = await server.post(KEY, 'x'.repeat(11))
     expect([refused.status, refused.headers.get('idempotency-key')]).toEqual([413, KEY])
     expect(refused.headers.get('access-control-expose-headers')).toContain('Idempotency-Key')
     expect(await detailOf(refused)).toBe('the body has more than 10 bytes')
     const malformed = await server.post('"half', 'x'.repeat(11))
-    // Its key is looked at before its body.
+    // The key is checked before the body is read.
     expect([malformed.status, malformed.headers.has('idempotency-key')]).toEqual([400, false])
   })
 
@@ -356,7 +356,7 @@ describe('refusals speak to who called the API', () => {
     'LOCK_LOST',
     'KEY_STORE_DOWN',
     'PLEDGE_GONE',
-  ] as const)('%s says nothing that only its operator understands', (code) => {
+  ] as const)('%s contains nothing that only its operator understands', (code) => {
     const { body } = problem(code, { base: 'urn:' })
     const { detail } = JSON.parse(String(body)) as { detail: string }
     expect(detail.length).toBeGreaterThan(20)

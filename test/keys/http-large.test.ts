@@ -7,7 +7,7 @@ import { keyedServer } from '../support/idempotent-server.ts'
 const KEY = 'a1b2'
 const bytes = async (response: Response): Promise<Buffer> => Buffer.from(await response.arrayBuffer())
 
-test('a reply of 10 MB reaches the first; the others are told that it was not kept', async () => {
+test('a reply of 10 MB reaches the first; the others learn that it was not stored', async () => {
   const body = Buffer.alloc(10_000_000, 'x')
   const server = await keyedServer((_request, response) => {
     response.setHeader('location', '/orders/7')
@@ -21,7 +21,7 @@ test('a reply of 10 MB reaches the first; the others are told that it was not ke
   expect(server.runs()).toBe(1)
 })
 
-test('a large reply that says enough without its body is replayed without it', async () => {
+test('a large reply that is useful without its body is replayed without it', async () => {
   const server = await keyedServer((_request, response) => {
     response.writeHead(201, { location: '/orders/7' }).end(Buffer.alloc(1_000_000))
   })
@@ -34,7 +34,7 @@ test('a large reply that says enough without its body is replayed without it', a
   ])
 })
 
-test('a reply of 10 MB is kept where there is a place for it', async () => {
+test('a reply of 10 MB is stored in a place for large replies', async () => {
   const kept = new Map<string, Buffer>()
   const spill: Spill = {
     async put(body, { name }) {
@@ -87,7 +87,7 @@ describe('a place for large replies that fails', () => {
   }
 
   const cases = Object.keys(places).flatMap((when) => Object.keys(ways).map((way) => [when, way] as const))
-  // Of bytes there is no need to look whether they can be found.
+  // Bytes need no check whether they can be found.
   test.each(cases.filter(([when, way]) => when !== 'to find what it took' || way !== 'bytes'))(
     '%s, for a reply in %s: it is sent whole, and has completed without a body',
     async (when, way) => {
@@ -133,7 +133,7 @@ describe('a place for large replies that fails', () => {
     expect(server.events.map(({ what }) => what)).toEqual(['not_persisted', 'ran', 'replayed'])
   })
 
-  test('is not blamed for a reply that broke off by itself: its outcome is unknown', async () => {
+  test('is not blamed for a reply that broke off before: its outcome is unknown', async () => {
     async function* broken(): AsyncGenerator<Buffer> {
       yield* PIECES
       throw new Error('the query was cancelled')

@@ -5,13 +5,13 @@ import { describe, expect, test } from 'vitest'
 import { keyedServer } from '../support/idempotent-server.ts'
 import { until } from '../support/until.ts'
 
-/* Replies that are written over time, and what may befall them on their way. */
+/* Replies that are written over time, and their possible failures. */
 const KEY = 'a1b2'
 
 describe('a long reply', () => {
   const pieces = Array.from({ length: 60 }, (_, n) => Buffer.alloc(50_000, String(n % 10)))
 
-  test('that a pipeline writes arrives whole, and the pipeline hears that it has ended', async () => {
+  test('from a pipeline arrives whole, and the pipeline ends', async () => {
     const ended = new EventEmitter()
     const heard = once(ended, 'ended')
     const server = await keyedServer((_request, response) => {
@@ -22,7 +22,7 @@ describe('a long reply', () => {
     expect(await heard).toEqual([undefined])
   })
 
-  test('whose client hangs up is written to its end', async () => {
+  test('whose client disconnects is written to its end', async () => {
     let written = 0
     const server = await keyedServer(async (_request, response) => {
       for (const piece of pieces) {
@@ -64,7 +64,7 @@ describe('a reply that breaks off', () => {
     expect((await server.post(KEY)).status).toBe(409)
   })
 
-  test('in the middle of a long one: the client is not told that it was whole', async () => {
+  test('in the middle of a long one: the client sees that it is incomplete', async () => {
     const server = await keyedServer((_request, response) => {
       response.write(Buffer.alloc(1_000_000))
       response.write('the rest')
@@ -96,7 +96,7 @@ describe('a client that hangs up before the reply', () => {
     expect([retry.status, await retry.text(), server.runs()]).toEqual([200, 'one two', 1])
   })
 
-  test('is heard of at once where no key came and none was needed: nothing of it is kept', async () => {
+  test('is noticed at once if there is no key and none is required: nothing is stored', async () => {
     const heard = new EventEmitter()
     const closed = once(heard, 'close')
     const server = await keyedServer(

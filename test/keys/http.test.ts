@@ -35,7 +35,7 @@ describe('replay', () => {
     expect(server.runs()).toBe(1)
   })
 
-  test('cookies, dates and lengths of the first reply reach nobody else', async () => {
+  test('cookies, dates and lengths of the first reply are not replayed', async () => {
     const server = await keyedServer((_request, response) => {
       response.setHeader('set-cookie', ['session=secret', 'theme=dark'])
       response.setHeader('x-trace', 'first')
@@ -48,7 +48,7 @@ describe('replay', () => {
     expect(second.headers.has('x-trace')).toBe(false)
   })
 
-  test('a replay says what browsers and caches may do with the body, as the first reply did', async () => {
+  test('a replay has the headers for browsers and caches of the first reply', async () => {
     const headers = {
       'content-type': 'text/html',
       'content-disposition': 'attachment; filename="order.html"',
@@ -84,7 +84,7 @@ describe('replay', () => {
     expect(await (await server.post(KEY)).text()).toBe('one two three')
   })
 
-  test('events are sent as they come, and only that they were sent is kept', async () => {
+  test('events are sent as they come, and only the fact that they were sent is stored', async () => {
     let finish: () => void = () => undefined
     const server = await keyedServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -134,7 +134,7 @@ describe('refusals', () => {
     expect(server.runs()).toBe(0)
   })
 
-  test('other methods are not looked at', async () => {
+  test('other methods are ignored', async () => {
     const server = await keyedServer((_request, response) => response.end('done'))
     await server.post(KEY, undefined, { method: 'PUT' })
     await server.post(KEY, undefined, { method: 'PUT' })
@@ -166,7 +166,7 @@ describe('refusals', () => {
     expect(other.status).toBe(422)
   })
 
-  test('keys of two tenants do not meet', async () => {
+  test('keys of two tenants do not collide', async () => {
     const server = await keyedServer((request, response) => response.end(request.headers['x-tenant']), {
       tenant: (request) => String(request.headers['x-tenant']),
     })
@@ -176,7 +176,7 @@ describe('refusals', () => {
     expect(server.runs()).toBe(2)
   })
 
-  test('one in progress is 409 with Retry-After, 202 with Location on a route that says where to look', async () => {
+  test('a request in progress is 409 with Retry-After, or 202 with Location on a route that has one', async () => {
     const hang = await keyedServer(() => undefined)
     void hang.post(KEY).catch(() => undefined)
     await until('the handler runs', () => hang.runs() === 1)
@@ -192,7 +192,7 @@ describe('refusals', () => {
     expect([told.status, told.headers.get('location')]).toEqual([202, '/orders/progress/7'])
   })
 
-  test('who waits gets the reply of the first', async () => {
+  test('a waiting request gets the reply of the first', async () => {
     let finish: () => void = () => undefined
     const server = await keyedServer(
       (_request, response) => {
@@ -210,7 +210,7 @@ describe('refusals', () => {
   })
 })
 
-describe('what completes and what releases', () => {
+describe('outcomes that complete, and outcomes that release', () => {
   test.each([200, 204, 302, 400, 404, 409, 422])('%i is kept', async (status) => {
     const server = await keyedServer((_request, response) => response.writeHead(status).end())
     const init = { redirect: 'manual' } as const
@@ -226,7 +226,7 @@ describe('what completes and what releases', () => {
     expect(server.runs()).toBe(2)
   })
 
-  test('a failure of which nothing is known is 409 outcome-unknown, without Retry-After', async () => {
+  test('a failure of unknown outcome is 409 outcome-unknown, without Retry-After', async () => {
     const server = await keyedServer(() => {
       throw new Error('somewhere in the middle')
     })
@@ -237,7 +237,7 @@ describe('what completes and what releases', () => {
     expect(server.runs()).toBe(1)
   })
 
-  test('a failure before any declared step lets the next one run; after one, nobody', async () => {
+  test('a failure before any declared step lets the next request run; after one, no request runs', async () => {
     const before = await keyedServer((_request, response) => response.writeHead(500).end(), {
       handler: 'declared',
     })
@@ -256,7 +256,7 @@ describe('what completes and what releases', () => {
     expect(after.runs()).toBe(1)
   })
 
-  test('a resumable handler goes on after its finished steps', async () => {
+  test('a resumable handler continues after its finished steps', async () => {
     let charged = 0
     const server = await keyedServer(
       async (_request, response, { step }) => {
@@ -271,7 +271,7 @@ describe('what completes and what releases', () => {
     expect([server.runs(), charged]).toEqual([2, 1])
   })
 
-  test('failures are kept too where that is asked for', async () => {
+  test('failures are stored too if configured', async () => {
     const server = await keyedServer((_request, response) => response.writeHead(500).end('sorry'), {
       store5xx: 'on',
     })
@@ -297,7 +297,7 @@ test('a client that hangs up does not stop the handler, and its retry gets the r
   expect(server.runs()).toBe(1)
 })
 
-test('a reply is kept before it is sent', async () => {
+test('a reply is stored before it is sent', async () => {
   const store = memoryKeys()
   let persist: () => void = () => undefined
   const asked = new Promise<void>((resolve) => {
@@ -324,7 +324,7 @@ test('a reply is kept before it is sent', async () => {
 describe('a store that fails', () => {
   const down = { ...memoryKeys(), acquire: () => Promise.reject(new Error('connection refused')) }
 
-  test('requests are refused with 503, or run unprotected and counted where that is asked for', async () => {
+  test('requests are refused with 503, or run unprotected and counted if configured', async () => {
     const closed = await keyedServer((_request, response) => response.end('done'), { store: down })
     const refusal = await closed.post(KEY)
     expect([refusal.status, refusal.headers.get('retry-after'), closed.runs()]).toEqual([503, '5', 0])
@@ -336,7 +336,7 @@ describe('a store that fails', () => {
     expect(open.events).toMatchObject([{ what: 'store_down', ran: true }])
   })
 
-  test('a reply that cannot be kept is sent all the same, and counted', async () => {
+  test('a reply that cannot be stored is still sent, and counted', async () => {
     const store = memoryKeys()
     const server = await keyedServer((_request, response) => response.end('done'), {
       store: { ...store, settle: () => Promise.reject(new Error('disk full')) },

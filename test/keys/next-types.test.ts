@@ -2,10 +2,10 @@ import { expect, expectTypeOf, test } from 'vitest'
 import { nextKeys } from '../../src/keys/http/adapters/next.ts'
 import { memoryKeys } from '../../src/keys/index.ts'
 
-/* What counts is that this compiles, as it stands in the reference: types are inferred. */
+/* The test is that this compiles as documented: types are inferred. */
 const store = memoryKeys()
 
-/** As Next.js has one. */
+/** Like a handler of Next.js. */
 class OwnRequest extends Request {
   readonly nextUrl = new URL(this.url)
 }

@@ -11,7 +11,7 @@ async function redis(): Promise<RedisServer> {
   return server
 }
 
-test('while Redis is gone requests are refused, and what it held is there when it is back', async () => {
+test('while Redis is down requests are refused, and its records exist when it is back', async () => {
   const server = await redis()
   const store = redisKeys({ url: server.url })
   onTestFinished(() => store.close())
@@ -63,7 +63,7 @@ test('Redis that does not answer in time: refused, and nothing is left locked wh
   expect(await once(store, 'one', () => 'second', { tenant: 'global', waitMs: 20_000 })).toBe('second')
 })
 
-test('a limit: a failover to a replica that has not heard of the lock loses it', async () => {
+test('a limit: a failover to a replica that lacks the lock loses it', async () => {
   const [primary, replica] = [await redis(), await redis()]
   const control = new Redis(replica.url)
   onTestFinished(() => control.disconnect())
@@ -71,7 +71,7 @@ test('a limit: a failover to a replica that has not heard of the lock loses it',
   await until('the replica follows', async () =>
     (await control.info('replication')).includes('master_link_status:up'),
   )
-  // A partition: from here on it hears nothing.
+  // A partition: from here on the process receives nothing.
   await control.replicaof('127.0.0.1', 1)
   const [before, after] = [redisKeys({ url: primary.url }), redisKeys({ url: replica.url })]
   onTestFinished(async () => void (await Promise.all([before.close(), after.close()])))

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([server.remove(), cluster.remove()]))
 
-/** The same store over every client that it works with. */
+/** The same store over every supported client. */
 const clients: Record<string, () => Promise<{ store: KeyStore; close: () => unknown }>> = {
   async 'a URL'() {
     const store = redisKeys({ url: server.url })
@@ -114,7 +114,7 @@ test('many keys at once are one call', async () => {
   expect((await callsOf(client)) - before).toBeLessThan(MANY / 10)
 })
 
-test('what is wrong with one key does not befall those that are asked for with it', async () => {
+test('a fault of one key does not affect the keys in the same call', async () => {
   const client = new Redis(server.url)
   onTestFinished(() => client.disconnect())
   const store = redisKeys({ client })
@@ -131,7 +131,7 @@ test('what is wrong with one key does not befall those that are asked for with i
   )
 })
 
-test('an expired record is not there, although Redis still has it', async () => {
+test('an expired record counts as absent, although Redis still has it', async () => {
   const client = new Redis(server.url)
   onTestFinished(() => client.disconnect())
   const store = redisKeys({ client })
@@ -145,7 +145,7 @@ test('an expired record is not there, although Redis still has it', async () => 
   expect(await store.acquire(id, { ...request, holder: 'another' })).toMatchObject({ outcome: 'locked' })
 })
 
-test('what is not a record is left alone', async () => {
+test('a value that is not a record is not changed', async () => {
   const client = new Redis(server.url)
   onTestFinished(() => client.disconnect())
   const id = keyId('foreign', randomUUID())
@@ -154,7 +154,7 @@ test('what is not a record is left alone', async () => {
   expect(await client.get(`hookonce:key:{${id}}`)).toBe('of somebody else')
 })
 
-test('a new life of a key begins without steps, whatever befalls those that are asked for with it', async () => {
+test('a new life of a key begins without steps, whatever happens to the keys in the same call', async () => {
   const client = new Redis(server.url)
   onTestFinished(() => client.disconnect())
   const store = redisKeys({ client })
@@ -196,7 +196,7 @@ test('steps expire with their record, whoever holds it and for how long', async 
   expect(await client.exists(`${name}:steps`)).toBe(0)
 })
 
-test('what is asked while the store is closed fails, and leaves no connection behind', async () => {
+test('a call after the store is closed fails, and leaves no connection open', async () => {
   const admin = new Redis(server.url)
   onTestFinished(() => admin.disconnect())
   const others = async () =>

@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { rssKibOf } from '../fuzz/process-watch.ts'
 
-/** What is measured once a second while a load runs. */
+/** The values that are measured once per second during a load. */
 export interface Sample {
   readonly atMs: number
   readonly rssMib: number
-  /** Age of the oldest job that is due, in seconds. */
+  /** Age of the oldest due job, in seconds. */
   readonly lagSeconds: number
 }
 

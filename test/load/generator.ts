@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../chaos/random.ts'
 import { signed } from '../support/source.ts'
 
-/* Providers that send at a rate, whatever the receiver does: an open loop. */
+/* Providers that send at a fixed rate, whatever the receiver does: an open loop. */
 
 export interface Answered {
   /** 0: no reply. */
@@ -12,23 +12,23 @@ export interface Answered {
 }
 
 export interface Generator {
-  /** Ids of events of which some delivery was answered with 2xx. */
+  /** Ids of events with a delivery that was answered with 2xx. */
   readonly accepted: ReadonlySet<string>
-  /** Ids of events that no delivery was accepted of. */
+  /** Ids of events without an accepted delivery. */
   refused(): string[]
-  /** How often each status was answered since the last call of this. */
+  /** The number of answers with each status since the last call. */
   takeStatuses(): Map<number, number>
-  /** 503 without Retry-After. */
+  /** The number of 503 without Retry-After. */
   readonly badRefusals: number
-  /** Sends new events and what providers mix in, at this many per second. */
+  /** Sends new events and typical disturbances of providers, at this rate per second. */
   atRate(perSecond: number, seconds: number): Promise<void>
-  /** As fast as answers come, on so many connections. */
+  /** Sends as fast as answers arrive, on this many connections. */
   closedLoop(connections: number, seconds: number): Promise<void>
-  /** Sends one event; again if `id` was sent before. */
+  /** Sends one event. Sends it again if `id` was sent before. */
   deliver(id: string): Promise<Answered>
 }
 
-/** Connections at most. Beyond it, a delivery is not sent: a provider has limits, too. */
+/** The limit on connections. Beyond it, a delivery is not sent: a provider has limits, too. */
 const MAX_CONNECTIONS = 3_000
 const GIVES_UP_MS = 30_000
 const TICK_MS = 5
@@ -85,14 +85,14 @@ export function generator(port: number, random: Random): Generator {
     return id
   }
 
-  /** A new event, with what providers and networks mix in. */
+  /** A new event, with the typical disturbances of providers and networks. */
   async function sendMixed(): Promise<void> {
     const chance = random.below(100)
     const id = next()
     if (chance < 5) await Promise.all([deliver(id), deliver(id)])
     else if (chance < 10) await Promise.all([deliver(id), deliver(random.pick(sent.slice(-10_000)))])
     else if (chance < 12) await Promise.all([deliver(id), forged(id)])
-    // The sender hangs up and sends it again.
+    // The sender disconnects and sends the event again.
     else if (chance < 13) await deliver(id, 1 + random.below(20)).then(() => deliver(id))
     else await deliver(id)
   }

@@ -12,9 +12,9 @@ import { type Figures, figuresOf, lagOf, sampling } from './figures.ts'
 import { type Generator, generator } from './generator.ts'
 
 /*
- * A steady rate with duplicates, forged deliveries, lost replies and failing handlers in it, then
- * several times that rate, then the steady rate again. `npm run load` makes a long run of it. The
- * short run in `npm test` checks results, not times: other tests use the machine.
+ * A steady rate with duplicates, forged deliveries, lost replies and failing handlers, then several
+ * times that rate, then the steady rate again. `npm run load` runs it for longer. The short run in
+ * `npm test` checks results, not times: other tests use the machine.
  */
 const MINUTES = Number(process.env.LOAD_MINUTES ?? 0.05)
 const OVERLOAD = Number(process.env.LOAD_OVERLOAD ?? 3)
@@ -22,13 +22,13 @@ const RATE = process.env.LOAD_RATE === undefined ? undefined : Number(process.en
 const SEED = Number(process.env.LOAD_SEED ?? Date.now() % 1_000_000)
 const IS_LONG = MINUTES >= 1
 
-/** Of the most that the machine can do. Programs beside this one need the rest. */
+/** A share of the machine's maximum. Other programs need the rest. */
 const SUSTAINABLE_SHARE = 0.6
 const WARM_UP_SECONDS = IS_LONG ? 10 : 1
 const OVERLOAD_SECONDS = IS_LONG ? 30 : 1.5
 /** Far below the connections of the generator, so that overload fills the queue and not the network. */
 const MAX_WAITING = 200
-/** An end that grew by more than this over the middle is no noise. */
+/** If the end grew by more than this over the middle, it is not noise. */
 const MAX_GROWTH = 1.15
 const MAX_LAG_SECONDS = 5
 const MAX_RECOVERY_SECONDS = 30
@@ -80,7 +80,7 @@ function lagText({ medianLagSeconds, maxLagSeconds }: Figures): string {
   return `lag ${medianLagSeconds.toFixed(2)} s in the middle, ${maxLagSeconds.toFixed(2)} s at most`
 }
 
-/** Whatever was refused is sent again, as providers do, until nothing is left. */
+/** Refused deliveries are sent again, as by providers, until all are accepted. */
 async function redeliver(sending: Generator): Promise<void> {
   for (;;) {
     const refused = sending.refused()
@@ -96,7 +96,7 @@ test(`under load, accepted = receipts = effects (LOAD_SEED=${SEED})`, async () =
   await sending.closedLoop(64, WARM_UP_SECONDS)
   await redeliver(sending)
   await checkResults(pool, sending)
-  // From delivery to effect: what is only accepted would be a backlog for the steady rate.
+  // Measured from delivery to effect: accepting alone would leave a backlog for the steady rate.
   const startedAt = performance.now()
   const before = sending.accepted.size
   await sending.closedLoop(64, WARM_UP_SECONDS)

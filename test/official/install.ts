@@ -1,6 +1,6 @@
 import { installPackage } from '../support/install-package.ts'
 
-/** Installs the providers' code before its proofs run. */
+/** Installs the providers' code before the proofs run. */
 export default function install(): void {
   installPackage(import.meta.dirname)
 }

@@ -6,7 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { discord, sendgrid } from '../../src/sources/index.ts'
 import { anyText, deliver } from './prove.ts'
 
-/* Providers that sign with a private key: theirs verify what we sign with one of our own. */
+/*
+ * Providers that sign with a private key: their code verifies deliveries that hookonce signs with a
+ * test key.
+ */
 
 const NOW_MS = Math.floor(Date.now() / 1000) * 1000
 const MEGABYTE = JSON.stringify({ text: 'é😀\u2028'.repeat(110_000) })
@@ -57,7 +60,7 @@ describe('npm:discord-interactions', () => {
           verifyKey(bytes, headers['x-signature-ed25519'] ?? '', headers['x-signature-timestamp'] ?? '', hex)
         expect(await believes(Buffer.from(body))).toBe(true)
         expect(await believes(Buffer.concat([Buffer.from(body), Buffer.from(' ')]))).toBe(false)
-        // The key as the dashboard shows it.
+        // The key in the form that the dashboard shows.
         expect(discord({ secret: hex }).verify(deliver(headers, body))).toEqual({ ok: true, secret: 1 })
       }),
       { numRuns: 40 },

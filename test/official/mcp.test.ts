@@ -7,7 +7,8 @@ const MAIN = new URL('../../dist/cli/bin.js', import.meta.url).pathname
 test('the client of MCP itself starts the server, lists its tools and calls one', async () => {
   const client = new Client({ name: 'test', version: '1' })
   onTestFinished(() => client.close())
-  // Nobody listens there: what a gateway answers is in test/scenarios/any-server/cli-mcp.test.ts.
+  // No server listens there. test/scenarios/any-server/cli-mcp.test.ts tests the answers of a
+  // gateway.
   const args = [MAIN, 'mcp', '--from', 'http://127.0.0.1:9', '--allow-changes']
   await client.connect(new StdioClientTransport({ command: process.execPath, args }))
 

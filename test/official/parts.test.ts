@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { dropboxSign, mercadopago, messagebird, twilio, vonage } from '../../src/sources/index.ts'
 import { anyJson, deliver, plainSecret } from './prove.ts'
 
-/* Providers that sign fields, the URL or a token instead of the body as it is. */
+/* Providers that sign fields, the URL or a token instead of the unchanged body. */
 
 const require = createRequire(import.meta.url)
 

@@ -25,7 +25,7 @@ import {
 } from '../../src/sources/index.ts'
 import { base64Secret, type Headers, plainSecret, prove, text } from './prove.ts'
 
-/* Payments and commerce with a scheme of their own, against their own code. */
+/* Providers of payments and commerce with their own scheme, against their own code. */
 
 const require = createRequire(import.meta.url)
 
@@ -35,7 +35,7 @@ interface EasyPostSdk {
   readonly Utils: { validateWebhook(body: Buffer, headers: Headers, secret: string): unknown }
 }
 
-// Its types say that it has no client.
+// Its types declare no client.
 const EasyPost: new (key: string) => EasyPostSdk = require('@easypost/api')
 
 const modernTreasurySdk = () => new ModernTreasury({ organizationID: 'x', apiKey: 'x' })
@@ -49,7 +49,7 @@ const shopifySdk = (apiSecretKey: string) =>
     isEmbeddedApp: false,
   })
 
-/** Headers that Shopify sends besides, and that its library wants to see. */
+/** Further headers that Shopify sends, and that its library requires. */
 const SHOPIFY_HEADERS = {
   'x-shopify-api-version': ApiVersion.January26,
   'x-shopify-shop-domain': 'example.myshopify.com',
@@ -89,7 +89,7 @@ prove([
       verifyGoCardless(Buffer.from(body), secret, headers['webhook-signature'] ?? ''),
   },
   {
-    // It takes no empty body, and its tolerance is five seconds.
+    // It accepts no empty body, and its tolerance is five seconds.
     evidence: 'npm:@paddle/paddle-node-sdk@3.10.0: isSignatureValid',
     make: paddle,
     secret: plainSecret,

@@ -38,7 +38,7 @@ import {
 } from '../../src/sources/index.ts'
 import { plainSecret, prove, text } from './prove.ts'
 
-/* Everything but payments with a scheme of its own, against its provider's code. */
+/* Providers with their own scheme, except payments, against their own code. */
 
 const require = createRequire(import.meta.url)
 
@@ -48,7 +48,7 @@ interface MessageBirdSdk {
   verify(url: string, payload: Buffer, jwt: string, key: ReturnType<typeof createSecretKey>): Promise<true>
 }
 
-// Its types know nothing of webhooks, and Hygraph has none.
+// Its types lack webhooks, and Hygraph has no types.
 const messagebirdSdk: MessageBirdSdk = require('messagebird/lib/webhook-signature-jwt')
 
 interface HygraphUtils {

@@ -10,10 +10,11 @@ export interface Proof {
   /** The bodies that its code accepts: JSON only, any text, or any bytes. */
   readonly bodies: keyof typeof BODIES
   /**
-   * Throws or returns false if the delivery is not genuine; a few providers' code can only sign.
+   * Throws or returns false if the delivery is not genuine. The code of a few providers can only
+   * sign.
    */
   readonly believes?: (delivery: SignedDelivery, secret: string) => unknown
-  /** The headers that the provider's code makes; most can only verify. */
+  /** The headers that the provider's code makes. The code of most providers can only verify. */
   readonly sign?: (body: Buffer, secret: string, at: Date) => Headers | Promise<Headers>
 }
 
@@ -26,7 +27,7 @@ export const base64Secret = fc
   .uint8Array({ minLength: 24, maxLength: 64 })
   .map((bytes) => Buffer.from(bytes).toString('base64'))
 
-// Text that UTF-8 can encode: the libraries take strings, and would replace any other character.
+// Text that UTF-8 can encode: the libraries accept strings, and would replace any other character.
 export const anyText = fc.string({ unit: 'grapheme' })
 export const anyJson = fc
   .dictionary(anyText, fc.jsonValue({ stringUnit: 'grapheme' }))
@@ -42,7 +43,7 @@ const BODIES = {
 
 type Body = string | Uint8Array
 
-/** As it arrives at a receiver. */
+/** The delivery in the form in which a receiver gets it. */
 export function deliver(
   headers: Headers,
   body: string | Uint8Array,
@@ -58,8 +59,8 @@ export function deliver(
 }
 
 /**
- * The provider's code accepts our signatures, and we accept its signatures. Both reject a changed
- * delivery, and one signed with another secret.
+ * The provider's code accepts signatures of hookonce, and hookonce accepts signatures of the
+ * provider. Both reject a changed delivery, and a delivery signed with another secret.
  */
 export function prove(proofs: readonly Proof[]): void {
   describe.each(proofs)('$evidence', ({ make, secret, bodies, believes, sign }) => {
@@ -72,14 +73,14 @@ export function prove(proofs: readonly Proof[]): void {
     const runs = { numRuns: 40, examples: everyBody }
 
     if (believes !== undefined)
-      it('believes what we sign', async () => {
+      it('accepts deliveries that hookonce signs', async () => {
         const refusing = async (delivery: SignedDelivery, secret: string): Promise<void> => {
           if ((await believes(delivery, secret)) === false) throw new Error('not believed')
         }
         await fc.assert(
           fc.asyncProperty(cases, async ([body, secret, other]) => {
             fc.pre(secret !== other)
-            // Their code knows only the clock of the machine.
+            // Their code uses only the clock of the machine.
             const delivery = make({ secret }).deliver({ body, timestampMs: Date.now() })
             await refusing(delivery, secret)
             await expect(refusing(delivery, other)).rejects.toThrow()
@@ -92,7 +93,7 @@ export function prove(proofs: readonly Proof[]): void {
       })
 
     if (sign !== undefined)
-      it('signs what we believe', async () => {
+      it('signs deliveries that hookonce accepts', async () => {
         await fc.assert(
           fc.asyncProperty(cases, async ([body, secret, other]) => {
             fc.pre(secret !== other)

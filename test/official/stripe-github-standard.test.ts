@@ -6,7 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { github, standardWebhooks, stripe } from '../../src/sources/index.ts'
 import { anyJson, deliver, plainSecret } from './prove.ts'
 
-/** What the providers' own code signs we believe, what we sign it believes, and the published vectors hold. */
+/**
+ * hookonce accepts deliveries that the provider's code signs, and the other way round. The
+ * published vectors are valid.
+ */
 
 describe('the stripe SDK', () => {
   const sdk = new Stripe('sk_test_x')
@@ -120,7 +123,7 @@ describe('standardwebhooks', () => {
     fc.assert(
       fc.property(anyJson, keyBytes, id, (body, bytes, id) => {
         const secret = `whsec_${Buffer.from(bytes).toString('base64')}`
-        // The library knows no clock but the machine's.
+        // The library uses only the machine's clock.
         const headers = standardWebhooks({ secret }).sign({ body, id, timestampMs: Date.now() })
         expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
       }),

@@ -7,8 +7,8 @@ import { hookonce } from '../../src/index.ts'
 import { github, shopify, stripe } from '../../src/sources/index.ts'
 
 /*
- * Handlers with the types of the providers' SDKs. types.test.ts compiles this file: that is the
- * proof. Running it shows that the calls are as types say.
+ * Handlers with the types of the providers' SDKs. types.test.ts compiles this file, which is the
+ * proof. Running it shows that the calls match their types.
  */
 
 /** The SDK has classes of resources. A payload has their fields, without their methods. */

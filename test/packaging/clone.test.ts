@@ -14,7 +14,7 @@ test('npm ci warns of no package that needs another Node.js', async () => {
   expect(printed).not.toContain('EBADENGINE')
 })
 
-// npm 11.16 and later list the packages whose install script nobody has decided about.
+// npm 11.16 and later list the packages whose install script is neither allowed nor refused.
 test('package.json decides about every install script that npm ci would run', () => {
   const packages: Record<string, { hasInstallScript?: boolean }> = read('package-lock.json').packages
   const withScript = Object.keys(packages)

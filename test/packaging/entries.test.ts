@@ -5,7 +5,7 @@ import { expect, inject, test } from 'vitest'
 import { NEEDS_LINUX_X64 } from '../support/declared-skips.ts'
 import { output } from './support/command.ts'
 
-/* What the entries of the installed package load, measured in a real process. */
+/* The modules that the entries of the installed package load, measured in a real process. */
 
 const root = join(import.meta.dirname, '..', '..')
 const node = join(import.meta.dirname, 'node_modules/node-24/bin/node')
@@ -37,10 +37,10 @@ function importsOf({ imports }: Loaded): Map<string | undefined, string[]> {
   return targets
 }
 
-/** What an entry loads, alone. */
+/** The modules that an entry loads, alone. */
 function sizeOf(file: string | undefined, imports: Map<string | undefined, string[]>): Entry {
   const loaded = new Set([String(file)])
-  // A set grows while it is walked.
+  // A set may grow while it is iterated.
   for (const from of loaded) for (const to of imports.get(from) ?? []) loaded.add(to)
   const own = [...loaded].filter((file) => file.includes('/node_modules/hookonce/dist/'))
   const bytes = own.reduce((sum, file) => sum + statSync(fileURLToPath(file)).size, 0)
@@ -53,7 +53,7 @@ function packageOf(file: string): string {
   return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? file
 }
 
-/** The packages that hookonce depends on itself; each brings its own. */
+/** The direct dependencies of hookonce. Each brings its own dependencies. */
 const DIRECT = new Set(Object.keys(packageJson().dependencies))
 
 function packageJson(): { dependencies: object; exports: Record<string, unknown> } {

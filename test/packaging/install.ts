@@ -9,10 +9,7 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** The file that `npm publish` would upload. */
     tarball: string
-    /**
-     * A folder in which npm has installed the tarball. Tests add files of their own, and change
-     * none.
-     */
+    /** A folder in which npm has installed the tarball. Tests add files, and change none. */
     installedApp: string
   }
 }

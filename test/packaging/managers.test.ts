@@ -6,18 +6,18 @@ import { NEEDS_LINUX_X64 } from '../support/declared-skips.ts'
 import { type Command, output } from './support/command.ts'
 import { addScripts, load, play, type Runner } from './support/play.ts'
 
-/* The tarball, installed into an empty folder by each package manager, with a cache of its own. */
+/* The tarball, installed into an empty folder by each package manager, with its own cache. */
 
 const tools = join(import.meta.dirname, 'node_modules')
 const bun = join(tools, '@oven/bun-linux-x64/bin/bun')
 const yarn4: Command = [process.execPath, join(tools, '@yarnpkg/cli-dist/bin/yarn.js')]
 
 interface Manager {
-  /** Installs the tarball that follows. */
+  /** The arguments that install a tarball. Its path follows. */
   readonly install: Command
   readonly env?: Record<string, string>
   readonly files?: Record<string, string>
-  /** How its users run programs; Node.js and `node_modules/.bin` without it. */
+  /** The command that runs programs. Default: Node.js and `node_modules/.bin`. */
   readonly runner?: Partial<Runner>
 }
 
@@ -36,7 +36,7 @@ const managers: Record<string, Manager> = {
   bun: { install: [bun, 'add'], env: { BUN_INSTALL_CACHE_DIR: '.cache' } },
 }
 
-/** Slower, or hardly different. */
+/** These managers are slow, or nearly equal to others. */
 const rare: Record<string, Manager> = {
   'npm with install scripts': npm('--omit=optional'),
   'npm with optional packages': npm('--ignore-scripts'),

@@ -6,8 +6,8 @@ import { output } from './support/command.ts'
 import { addScripts, play } from './support/play.ts'
 
 /*
- * Each supported Node.js: 20 is the oldest release that `engines` allows, the others the newest of
- * their line.
+ * Each supported Node.js: 20 is the oldest release that `engines` allows, and the other releases
+ * are the newest of their line.
  */
 
 test.for([20, 22, 24, 26])('runs on Node.js %i', async (line, context) => {

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 
-/* The types of the installed package, for the compilers and the resolutions that its users have. */
+/* The types of the installed package, with the compilers and the resolutions of its users. */
 
 const root = join(import.meta.dirname, '..', '..')
 const project = mkdtempSync(join(tmpdir(), 'hookonce-types-'))
@@ -33,12 +33,12 @@ const resolutions = {
 }
 type Resolution = keyof typeof resolutions
 
-/** Entries that are no JavaScript have no types. */
+/** Entries that are not JavaScript have no types. */
 const entries = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).exports)
   .filter((path) => !path.endsWith('.json'))
   .map((path) => `hookonce${path.slice(1).replace('*', 'stripe')}`)
 
-/** Finds the names of a module whose type is `any`: a declaration behind them was not found. */
+/** Finds names of a module whose type is `any`: their declaration was not found. */
 const ANY = `
 type IsAny<T> = 0 extends 1 & T ? true : false
 type AnyOf<M> = { [K in keyof M]: IsAny<M[K]> extends true ? K : never }[keyof M]
@@ -46,7 +46,7 @@ export function allTyped<M>(..._: [AnyOf<M>] extends [never] ? [] : [any: AnyOf<
 `
 
 beforeAll(() => {
-  // The optional packages are those of the repository, hookonce is the installed one.
+  // The optional packages come from the repository, hookonce from the installation.
   mkdirSync(join(project, 'node_modules'))
   for (const name of readdirSync(join(root, 'node_modules')))
     if (name !== 'hookonce')

@@ -1,4 +1,5 @@
-// The receiver of the tests of `hookonce prove`, with Express and hookonce. It must hold.
+// The receiver of the tests of `hookonce prove`, with Express and hookonce. It must pass all
+// schedules.
 import express from 'express'
 import { hookonce } from 'hookonce'
 import { stripe } from 'hookonce/sources'

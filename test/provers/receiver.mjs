@@ -7,7 +7,7 @@ import pg from 'pg'
 const { PORT, DATABASE_URL, DOWNSTREAM, STRIPE_WEBHOOK_SECRET: secret = '', FAULT = 'none' } = process.env
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 8 })
 pool.on('error', () => undefined)
-/** memory-only: what this process has seen. */
+/** memory-only: the events that this process has seen. */
 const seen = new Set()
 
 const server = createServer(async (request, response) => {
@@ -43,7 +43,7 @@ async function handle(event) {
     await pay(client, object, event.created)
     return true
   })
-  // Also for a copy: the call may have been lost in a crash. Its key makes it one.
+  // Also for a copy: the call may have been lost in a crash. Its key prevents a second effect.
   await call(object.id, `receipt-${event.id}`)
   return isNew
 }
@@ -62,7 +62,7 @@ const handlers = {
     await mark(pool, event.id)
     await call(event.data.object.id, `receipt-${event.id}`)
   },
-  // Two copies find no mark, and both work.
+  // Two copies find no mark, and both do the work.
   async 'check-then-insert'(event) {
     if (await isMarked(event.id)) return
     await inTransaction(async (client) => {

@@ -13,9 +13,9 @@ declare module 'vitest' {
 
 const SITE = join(import.meta.dirname, '..', '..', 'site')
 const LOCKFILE = join(SITE, 'package-lock.json')
-/** Written last: a copy of the lockfile that node_modules was made from. */
+/** Written last: a copy of the lockfile from which node_modules was installed. */
 const INSTALLED = join(SITE, 'node_modules', '.installed-lock.json')
-/** Not `/`: every address of the site must honour it. */
+/** Not `/`, so that a URL that ignores the base fails. */
 export const BASE = '/below/hookonce/'
 
 /** Installs VitePress, once and again when the lockfile has changed, and builds the site. */

@@ -24,7 +24,7 @@ test('every page of docs/ is on the site, as HTML and as Markdown', () => {
   expect(missing).toEqual([])
 })
 
-/** Links and sources of a page: what it shows, and what it loads. */
+/** Links and sources of a page: the shown and the loaded ones. */
 function referencesOf(page: string): { readonly tag: string; readonly url: string }[] {
   return [...read(page).matchAll(/<(\w+)\b[^>]*?\s(?:href|src)="([^"]*)"/g)].map(
     ([, tag = '', url = '']) => ({
@@ -34,7 +34,7 @@ function referencesOf(page: string): { readonly tag: string; readonly url: strin
   )
 }
 
-/** The file of the site that a link of a page leads to, and the part of it. */
+/** The file of the site to which a link of a page leads, and the anchor in it. */
 function targetOf(page: string, url: string): { readonly file: string; readonly id: string } {
   const [path = '', id = ''] = url.split('#')
   if (path === '') return { file: page, id }
@@ -43,7 +43,7 @@ function targetOf(page: string, url: string): { readonly file: string; readonly 
   return { file: decodeURI(file), id: decodeURIComponent(id) }
 }
 
-test('no link is dead: pages, their parts, files and assets are there, under the base path', () => {
+test('no link is dead: pages, their anchors, files and assets exist, under the base path', () => {
   const dead: string[] = []
   let checked = 0
   const ids = new Map<string, Set<string>>()
@@ -69,7 +69,7 @@ test('no link is dead: pages, their parts, files and assets are there, under the
 test('no page loads anything from another host', () => {
   const loaded = html.flatMap((page) =>
     referencesOf(page)
-      // A reader follows `a`; everything else is loaded by the page.
+      // A reader follows `a`. The page loads everything else.
       .filter(({ tag, url }) => tag !== 'a' && /^(https?:)?\/\//.test(url))
       .map(({ url }) => `${page}: ${url}`),
   )
@@ -118,7 +118,7 @@ test('links of the Markdown pages lead to Markdown pages', () => {
   expect(dead).toEqual([])
 })
 
-test('no page shows a template, or names a folder of the machine that built it', () => {
+test('no page shows a template, or names a folder of the build machine', () => {
   const wrong = files
     .filter((file) => /\.(html|js|md|txt)$/.test(file))
     .filter((file) => read(file).includes(ROOT))

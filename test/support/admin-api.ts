@@ -13,11 +13,11 @@ export interface AdminApi {
   readonly port: number
   readonly adminPort: number
   readonly base: string
-  /** A request with the admin token, unless `token` is another; `null`: without any. */
+  /** A request with the admin token, unless `token` is another token. `null`: without a token. */
   call(method: string, path: string, options?: CallOptions): Promise<ApiAnswer>
   get(path: string, options?: CallOptions): Promise<ApiAnswer>
   post(path: string, body: unknown, options?: CallOptions): Promise<ApiAnswer>
-  /** Makes a token. */
+  /** Creates a token. */
   token(fields: Record<string, unknown>): Promise<string>
 }
 
@@ -91,7 +91,7 @@ export async function adminApi(options: AdminApiOptions = {}): Promise<AdminApi>
   }
 }
 
-/** Asserts a problem document of this code. */
+/** Asserts a problem document with this code. */
 export function expectProblem(answer: ApiAnswer, status: number, code: string): void {
   expect({
     status: answer.status,

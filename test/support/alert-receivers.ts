@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { listening } from './listening-server.ts'
 import { until } from './until.ts'
 
-/* Where alerts go: a server for HTTP and a server for mail. */
+/* Receivers of alerts: an HTTP server and a mail server. */
 
 export interface HttpReceiver {
   readonly url: string
@@ -41,12 +41,12 @@ export interface Mail {
 export interface MailServer {
   readonly url: string
   readonly mails: Mail[]
-  /** How many clients tried to log in. */
+  /** The number of clients that tried to log in. */
   readonly logins: () => number
   mail(number: number): Promise<Mail>
 }
 
-/** A server on this address, without TLS, that wants a password. */
+/** A server at this address, without TLS, that requires a password. */
 export async function mailServer(host = '127.0.0.1', more: SMTPServerOptions = {}): Promise<MailServer> {
   const mails: Mail[] = []
   let logins = 0

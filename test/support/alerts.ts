@@ -2,16 +2,16 @@ import { type AlertOptions, alertsSchema, type CheckedAlerts } from '../../src/a
 import { type Evaluated, evaluateAlerts, type ReadCircuits } from '../../src/alerts/evaluate.ts'
 import type { TestDatabase } from './database.ts'
 
-/* Alerts on a database whose rollups, jobs and times the test writes itself. */
+/* Alerts on a database whose rollups, jobs and times the test writes. */
 
-/** A channel that nobody publishes: its messages stay in the outbox. */
+/** A channel without a relay: its messages stay in the outbox. */
 const CHANNEL = { ops: { type: 'slack', url: 'http://127.0.0.1:9/hook' } } as const
 
 export function checkedAlerts(options: AlertOptions = {}): CheckedAlerts {
   return alertsSchema.parse({ channels: CHANNEL, ...options })
 }
 
-/** Evaluates once, as the chore of a process does. */
+/** Evaluates once, like the chore of a process. */
 export async function evaluate(
   db: TestDatabase,
   options: AlertOptions = {},
@@ -21,7 +21,7 @@ export async function evaluate(
   return evaluateAlerts(ledger, { alerts: checkedAlerts(options), everyMs: 0, ...more })
 }
 
-/** A source and a subscriber, as processes register them. */
+/** A source and a subscriber, registered like by a process. */
 export async function register(db: TestDatabase, source = 'stripe', subscriber = 'app'): Promise<number> {
   await db.rows(
     `insert into hookonce.source (tenant, name, key_seconds, body_seconds) values ('default', $1, 1000, 1000)`,
@@ -55,9 +55,9 @@ export async function bucket(
   )
 }
 
-/** All buckets become this much older: as if the time had passed. */
+/** Makes all buckets older by this time, as if the time had passed. */
 export async function timePasses(db: TestDatabase, time: string): Promise<void> {
-  // In two steps: a bucket must not meet the one that it will replace.
+  // In two steps: a bucket must not collide with the bucket that it replaces.
   await db.rows(`update hookonce.rollup set at = at - interval '100 years'`)
   await db.rows(`update hookonce.rollup set at = at + interval '100 years' - $1::interval`, [time])
   await db.rows(

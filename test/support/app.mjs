@@ -1,6 +1,5 @@
-// An app on hookonce, to be killed, frozen and blocked by the tests. Runs on the built package. Its
-// configuration is JSON in the environment; it tells what happens in lines of JSON on standard
-// output.
+// An app on hookonce that tests kill, freeze and block. Runs on the built package. Its
+// configuration is JSON in the environment. It reports events as lines of JSON on standard output.
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -39,7 +38,7 @@ const WRITE = 'insert into effect (receipt_id, type, pid) values ($1, $2, $3)'
 
 const die = () => process.kill(process.pid, 'SIGKILL')
 
-/** In whichever attempt: a busy machine may have cost it the first. */
+/** In any attempt: a busy machine may have cost it the first. */
 async function isFirstProcess(event) {
   const others = 'select 1 from run where receipt_id = $1 and pid <> $2'
   return (await pool.query(others, [event.receiptId, process.pid])).rowCount === 0
@@ -62,7 +61,7 @@ const behaviours = {
     say({ blocking: event.receiptId })
     const { ms, until } = event.payload
     const wait = (pauseMs) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs)
-    // For a time, or until the test makes a file.
+    // For a time, or until the test creates a file.
     if (until === undefined) wait(ms)
     else while (!existsSync(until)) wait(20)
     say({ unblocked: event.receiptId })
@@ -99,7 +98,7 @@ const behaviours = {
   async hanguntil(event, ctx) {
     await (ctx.attempt < event.payload.attempt ? behaviours.hang(event) : effect(event))
   },
-  // After the first attempt, no event of a group ends before so many of them run.
+  // After the first attempt, no event of a group ends before this many of them run.
   async gather(event, ctx) {
     if (ctx.attempt === 1) return behaviours.hang(event)
     const running = 'select count(distinct receipt_id)::int as count from run where type = $1 and attempt > 1'
@@ -110,7 +109,7 @@ const behaviours = {
     if (ctx.attempt === 1) throw new Error('the first attempt fails')
     await effect(event)
   },
-  // The same, but only in the first attempt; the next one takes effect at once.
+  // Like the handler above, but only in the first attempt. The next attempt takes effect at once.
   async hangfirst(event, ctx) {
     await (ctx.attempt === 1 ? behaviours.hang(event) : effect(event))
   },
@@ -126,7 +125,7 @@ const behaviours = {
   async handover(event) {
     await ((await isFirstProcess(event)) ? behaviours.hang(event) : effect(event))
   },
-  // Events with the same key want one call.
+  // Events with the same key request one call.
   async shared(event, ctx) {
     const key = `shared:${event.payload.key}`
     await ctx.effect(key, async () => void (await effect({ type: key })), { mode: 'keyed' })

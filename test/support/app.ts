@@ -14,9 +14,9 @@ export interface AppConfig {
   readonly works?: boolean
   readonly stop?: { drainMs: number }
   readonly env?: Record<string, string>
-  /** Another script than app.mjs, with a configuration of its own. */
+  /** Another script than app.mjs, with its own configuration. */
   readonly script?: string
-  /** The build to run on, where it is not the present one. */
+  /** The build to run on. Default: the present build. */
   readonly dist?: string
   readonly more?: Record<string, unknown>
 }

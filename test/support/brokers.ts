@@ -38,10 +38,10 @@ const NATS: Program = {
   args: (port, dir) => ['--addr', '127.0.0.1', '--port', String(port), '--jetstream', '--store_dir', dir],
 }
 
-/** A real Redis of this test's own; its port. */
+/** The test's own Redis. Returns its port. */
 export const redisServer = (): Promise<number> => start(REDIS)
 
-/** A real NATS server with JetStream, of this test's own; its port. */
+/** The test's own NATS server with JetStream. Returns its port. */
 export const natsServer = (): Promise<number> => start(NATS)
 
 async function start(program: Program): Promise<number> {

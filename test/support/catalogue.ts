@@ -7,7 +7,7 @@ import type { Provider } from '../../src/sources/provider.ts'
 import type { SignedDelivery } from '../../src/sources/sign.ts'
 import { type Signature, takesPublicKey } from '../../src/sources/signature.ts'
 
-/** One provider of the catalogue, with options that suffice for it. */
+/** One provider of the catalogue, with sufficient options. */
 export interface Listed {
   readonly id: string
   readonly make: Provider
@@ -45,7 +45,7 @@ export function everyProvider(): Promise<Listed[]> {
 }
 
 /**
- * A secret of the kind that an algorithm takes; of public keys the private one, so that the source
+ * A secret of the kind that an algorithm needs. For public keys the private key, so that the source
  * can sign.
  */
 export function secretFor(signature: Signature, which: 0 | 1 = 0): string {
@@ -58,7 +58,7 @@ export function secretFor(signature: Signature, which: 0 | 1 = 0): string {
   return key
 }
 
-/** Providers share these keys: making one of RSA takes long. */
+/** Providers share these keys, because making an RSA key takes long. */
 const keys = new Map<string, string>()
 
 function privateKey(kind: 'ed25519' | 'ec' | 'rsa'): KeyObject {
@@ -67,7 +67,7 @@ function privateKey(kind: 'ed25519' | 'ec' | 'rsa'): KeyObject {
   return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 }
 
-/** A signed delivery as it arrives. */
+/** A signed delivery in the form in which it arrives. */
 export function arriving(
   { method, url, headers, body }: SignedDelivery,
   receivedAtMs: number,

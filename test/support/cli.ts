@@ -11,8 +11,7 @@ import { until } from './until.ts'
 export const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
 
 /**
- * The environment of the tests must not lend its database to the command, nor secrets that open
- * sources, nor its choice of colours.
+ * The command must not inherit the tests' database, secrets that open sources, or colour settings.
  */
 export const CLI_ENV = Object.fromEntries(
   Object.entries(process.env).filter(
@@ -36,15 +35,15 @@ export async function cli(args: readonly string[], env: Record<string, string> =
   return { code: child.exitCode, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }
 }
 
-/** A command that runs on. */
+/** A command that keeps running. */
 export interface RunningCli {
   readonly child: ChildProcess
   readonly output: { stdout: string; stderr: string }
   /** Waits for a line of JSON, on either stream, that has this field. */
   line<T>(field: string): Promise<T>
-  /** Waits for its exit and for the rest of its output, and gives its exit code. */
+  /** Waits for its exit and for the rest of its output. Returns its exit code. */
   ended(): Promise<number | null>
-  /** Asks it to stop, and waits as `ended` does. */
+  /** Requests a stop, and waits like `ended`. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
@@ -52,7 +51,7 @@ export function startCli(args: readonly string[], env: Record<string, string> = 
   return startProgram(process.execPath, [MAIN, ...args], { env })
 }
 
-/** Any program that becomes the command. */
+/** Any program that runs the command. */
 export function startProgram(file: string, args: readonly string[], where: Where): RunningCli {
   const { child, output, closed } = begin(file, args, where)
   const lines: Record<string, unknown>[] = []
@@ -105,7 +104,7 @@ function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) 
   child.stderr.on('data', (chunk) => {
     output.stderr += String(chunk)
   })
-  // A process exits before the last of its output is read.
+  // A process may exit before all of its output is read.
   const closed = once(child, 'close')
   const gone = once(child, 'exit')
   onTestFinished(async () => {
@@ -119,8 +118,8 @@ function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) 
 
 export function temporaryDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hookonce-cli-'))
-  // Open, as a project's directory is: closed to others, the data would have to be placed elsewhere
-  // as root.
+  // Readable by others, like a project's directory: otherwise, as root, the data would be
+  // elsewhere.
   chmodSync(dir, 0o755)
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   return dir

@@ -2,8 +2,8 @@ import { hookonce } from 'hookonce'
 import { github, stripe } from 'hookonce/sources'
 
 /*
- * The hooks of a project. The scenario runs them as production does, and the copied tests import
- * them. With COPIED_HOOKS_CHANGED the handlers do other things, which the copied tests must notice.
+ * The hooks of a project. The scenario runs them like production, and the copied tests import them.
+ * With COPIED_HOOKS_CHANGED the handlers behave differently, which the copied tests must detect.
  */
 const isChanged = process.env.COPIED_HOOKS_CHANGED === 'yes'
 

@@ -1,5 +1,5 @@
-// A worker that is killed or frozen at a named point, on the built package. Points are statements of the ledger, before
-// they are sent and after their reply has come, and places in the handler.
+// A worker that is killed or frozen at a named point, on the built package. Points are statements
+// of the ledger, before they are sent and after their reply has arrived, and places in the handler.
 import { writeSync } from 'node:fs'
 import pg from 'pg'
 import { hookonce } from '../../dist/index.js'
@@ -7,7 +7,7 @@ import { custom } from '../../dist/sources/index.js'
 import { crashHandler } from './crash-handler.mjs'
 
 const config = JSON.parse(process.env.APP_CONFIG)
-// Written at once: a process that stops here has no time for a stream.
+// Written synchronously: a process that stops here has no time for a stream.
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`)
 let left = config.crash.hit
 
@@ -19,7 +19,7 @@ function reach(point) {
   process.kill(process.pid, config.crash.signal)
 }
 
-/** Names what it sends: a COMMIT by the statement of ours that came before it. */
+/** Names a statement. A COMMIT is named by the preceding statement of hookonce. */
 class PointedClient extends pg.Client {
   #last = ''
 

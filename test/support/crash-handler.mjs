@@ -1,4 +1,4 @@
-// What the processes of the crash tests do with an event, by mode. `reach(point)` is where they may be killed or frozen.
+// The handlers of the crash tests, by mode. A process may be killed or frozen at `reach(point)`.
 
 const ROW = 'insert into effect (receipt_id, type, pid) values ($1, $2, $3)'
 

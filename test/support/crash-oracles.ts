@@ -1,6 +1,6 @@
 import type { Mode, World } from './crash-run.ts'
 
-/** Returns what is wrong at the end of a run; undefined if nothing is. */
+/** Returns the fault at the end of a run. Undefined if there is none. */
 type Oracle = (world: World) => Promise<string | undefined>
 
 const PATHS = ['/shared', '/own']
@@ -32,7 +32,7 @@ function external(check: (calls: number, acted: number, keys: number) => string 
   }
 }
 
-/** However often it was called: always with one key, with which the called service acted once. */
+/** For any number of calls: all have one key, with which the called service acted once. */
 const byKey: Oracle = external((_, acted, keys) => {
   if (keys !== 1) return 'more than one key was handed on'
   return acted === 1 ? undefined : `the other side acted ${acted} times`

@@ -24,7 +24,7 @@ const EXTERNAL = [
 ]
 const RECORDED = around('record_step', 'the commit of record_step')
 
-/** Where a process can be stopped, by what it does. */
+/** The points at which a process can be stopped, by mode. */
 const POINTS = {
   keyed: EXTERNAL,
   atMostOnce: EXTERNAL,
@@ -48,7 +48,7 @@ const POINTS = {
 export type Mode = keyof typeof POINTS
 export const modes = Object.keys(POINTS) as Mode[]
 
-/** Two events want one effect, a third another one. */
+/** Two events request one effect, and a third event another effect. */
 const EVENTS = [
   { id: 'evt_1', type: 'a', key: 'shared', version: 1 },
   { id: 'evt_2', type: 'a', key: 'shared', version: 2 },
@@ -58,13 +58,16 @@ const EVENTS = [
 interface Crash {
   readonly point: string
   readonly signal: 'SIGKILL' | 'SIGSTOP'
-  /** At which time of reaching it. */
+  /** The occurrence of the point, from 1. */
   readonly hit: number
-  /** Whether statements of one transaction travel together, as they do unless the user brings a pool. */
+  /**
+   * Whether statements of one transaction are sent together, as they are unless the user passes a
+   * pool.
+   */
   readonly pipeline: boolean
 }
 
-/** One or two crashes: a third of the same job would be taken for its payload's fault. */
+/** One or two crashes: after a third crash of the same job, its payload would be blamed. */
 function planOf(mode: Mode, seed: number): readonly Crash[] {
   const crash = fc.record({
     point: fc.constantFrom(...POINTS[mode]),
@@ -76,14 +79,17 @@ function planOf(mode: Mode, seed: number): readonly Crash[] {
   return plan ?? []
 }
 
-/** Short, so that a run takes seconds: a short lease, and locks of a frozen process that end soon. */
+/**
+ * Short, so that a run takes seconds: a short lease, and a short idle limit for the locks of a
+ * frozen process.
+ */
 const OPTIONS = { leaseMs: 1_000, pollMs: 20, retry: { baseDelayMs: 20, maxDelayMs: 100 } }
 const SUBSCRIBER = { name: 'app', timeoutMs: 4_000 }
 
 export interface CrashRun {
   /** The points at which a process was stopped. */
   readonly crashes: readonly string[]
-  /** What is wrong at the end. */
+  /** The faults at the end. */
   readonly fault: string | undefined
 }
 
@@ -103,7 +109,7 @@ export async function crashRun(mode: Mode, seed: number): Promise<CrashRun> {
       else await app.end()
     }
     await world.finish()
-    // The frozen wake when all is done, and may do what they still can.
+    // Frozen processes continue when all work is done, and may do their remaining work.
     for (const app of frozen) await app.thawAndEnd()
     await world.settleAttention()
     const fault = await oracles[mode](world)
@@ -116,15 +122,15 @@ export async function crashRun(mode: Mode, seed: number): Promise<CrashRun> {
   }
 }
 
-/** A database, the other side, and the process that takes over. */
+/** A database, the called service, and the process that takes over. */
 export interface World {
   readonly url: string
   readonly downstream: Downstream
   rows<Row>(text: string): Promise<Row[]>
   deliver(): Promise<void>
-  /** Takes over, and waits until nothing is left to do. */
+  /** Takes over, and waits until all work is done. */
   finish(): Promise<void>
-  /** Decides on what is unknown by the truth that the other side knows, and finishes. */
+  /** Decides on unknown effects by the records of the called service, and finishes. */
   settleAttention(): Promise<void>
   isSettled(): Promise<boolean>
   close(): Promise<void>
@@ -177,9 +183,9 @@ async function openWorld(mode: Mode): Promise<World> {
       }
     },
     async settleAttention() {
-      // More than once: a busy machine can make the successor lose its lease in the middle of a call, too.
+      // More than once: on a busy machine the successor may also lose its lease during a call.
       for (let round = 1; round <= MAX_DECISIONS; round += 1) {
-        // A process that thawed may have recorded an outcome late: the jobs that waited for it run.
+        // A thawed process may have recorded an outcome late: the jobs that waited for it run.
         await until('all jobs are settled', isSettled)
         const unknown = await hooks.attention.list()
         if (unknown.length === 0) return
@@ -211,7 +217,7 @@ async function decideByTruth(
 }
 
 interface CrashingApp {
-  /** False: it has done all there was without reaching its point. */
+  /** False: it has done all work without reaching its point. */
   untilStopped(): Promise<boolean>
   thawAndEnd(): Promise<void>
   end(): Promise<void>
@@ -226,7 +232,7 @@ interface Starting {
   readonly world: World
 }
 
-/** What the first call to each path is answered; the successor is to be answered as ever. */
+/** The answers to the first call of each path. The successor gets normal answers. */
 function hang(downstream: Downstream, replies: Reply[]): void {
   for (const name of ['shared', 'own', ...EVENTS.map(({ id }) => id)])
     downstream.reply(`/${name}`, ...replies)
@@ -257,7 +263,10 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
   }
   const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null
 
-  /** It may yet stop itself: that all is settled is seen here before it has said so. Stopped, it would not hear that it is to end. */
+  /**
+   * It may still stop itself: the test may see the settled jobs before the process reports its
+   * stop. A stopped process would not react to the request to end.
+   */
   async function end(): Promise<void> {
     child.kill('SIGTERM')
     await until('the process has ended', () => isGone() || (child.kill('SIGCONT') && isGone()))

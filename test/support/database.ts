@@ -23,7 +23,7 @@ export async function freshDatabase(): Promise<TestDatabase> {
   return database
 }
 
-/** The same, for the tests of one file: the caller removes it. */
+/** Like `testDatabase`, for the tests of one file: the caller removes it. */
 export async function makeDatabase(): Promise<TestDatabase & { remove(): Promise<void> }> {
   const serverUrl = inject('serverUrl')
   const admin = new pg.Pool({ connectionString: serverUrl, max: 1 })

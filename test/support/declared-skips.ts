@@ -1,17 +1,20 @@
-/** What no server that installs from npm can show. The reference repeats it, word for word. */
+/**
+ * The test server from npm does not isolate transactions. The reference repeats this reason, word
+ * for word.
+ */
 export const NEEDS_FIRESTORE_EMULATOR =
   'needs FIRESTORE_EMULATOR_HOST to name a Firestore emulator whose transactions are isolated'
 
 /** An exported or shallow copy of the repository has no older versions to build. */
 export const NEEDS_GIT_HISTORY = 'needs a full git clone: older builds are made from its history'
 
-/** The destination in another language is a program of its standard library. */
+/** The destination in another language uses only its standard library. */
 export const NEEDS_PYTHON = 'needs python3'
 
-/** npm has programs of other releases and managers for this platform. */
+/** npm has the Node.js releases and package managers only for this platform. */
 export const NEEDS_LINUX_X64 = 'needs Linux on x64: npm has the programs for it'
 
-/** Reasons for which a test may be set aside even in CI. */
+/** Reasons for which a test may be skipped even in CI. */
 export const DECLARED_SKIPS: ReadonlySet<string> = new Set([
   NEEDS_FIRESTORE_EMULATOR,
   NEEDS_GIT_HISTORY,

@@ -2,25 +2,28 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** One request that reached the other side. */
+/** One request that reached the service. */
 export interface RecordedCall {
   readonly path: string
   readonly key: string
   readonly body: string
-  /** Whether it acted on it, or recognised the key of a call before. */
+  /** Whether the service acted, or recognised the key of an earlier call. */
   readonly acted: boolean
 }
 
-/** How a request is answered; `hang` and `cut` act, and do not answer. */
+/** The answer to a request. With `hang` and `cut` the service acts, and does not answer. */
 export type Reply = number | 'hang' | 'cut'
 
-/** A recording server that honours idempotency keys: what it did once under a key, it answers again. */
+/**
+ * A recording server that honours idempotency keys: it acts once per key, and then repeats its
+ * answer.
+ */
 export interface Downstream {
   readonly url: string
   readonly calls: readonly RecordedCall[]
-  /** How often it acted, by path. */
+  /** The number of actions, by path. */
   acted(path: string): number
-  /** Answers for the next requests to a path, in turn; 200 after that. */
+  /** Answers for the next requests to a path, in turn. Then 200. */
   reply(path: string, ...replies: Reply[]): void
   close(): void
 }
@@ -59,7 +62,7 @@ export async function startDownstream({ onCall }: DownstreamOptions = {}): Promi
     response.writeHead(answered.status, { 'content-type': 'application/json' }).end(answered.body)
   }
 
-  /** `GET /keys/<key>` tells whether a call with this key was acted on. */
+  /** `GET /keys/<key>` returns whether the service acted on a call with this key. */
   function lookUp(path: string, response: ServerResponse): void {
     const found = done.get(path.slice('/keys/'.length))
     response.writeHead(found ? 200 : 404).end(found?.body ?? '')

@@ -4,7 +4,7 @@ import dynalite from 'dynalite'
 
 export interface DynamoServer {
   readonly endpoint: string
-  /** Of the official package, one for each call. */
+  /** Clients of the official package, one per call. */
   client(): DynamoDBClient
   remove(): Promise<void>
 }

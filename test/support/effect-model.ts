@@ -23,14 +23,14 @@ import { seedJobs, seedWorker, settlement } from './seed.ts'
 import { testSource } from './source.ts'
 
 /*
- * Two jobs that ask for one effect, and everything that can happen to them: runs that end in every
- * way, calls that are answered late or never, workers that die, and what an operator may do. Each
- * action is the real code on a real database. States are kept as rows, so that every action can be
- * taken from every state.
+ * Two jobs that request one effect, and all possible actions on them: runs with every ending, calls
+ * that are answered late or never, workers that die, and actions of an operator. Each action is the
+ * real code on a real database. States are kept as rows, so that every action can be taken from
+ * every state.
  */
 
 const KEY = 'charge'
-/** As few as there are jobs: what goes through all shards takes less time. */
+/** As many shards as jobs: work over all shards is then quick. */
 const SHARDS = 2
 const WORKER_LIVES = 3_600_000
 
@@ -55,24 +55,24 @@ interface Call {
   readonly epoch: number
 }
 
-/** All that counts, to be put back at any time. */
+/** The whole state, which can be restored at any time. */
 export interface ModelState {
   readonly jobs: readonly JobRow[]
-  /** In the order of epochs. */
+  /** The records of the effect, in the order of epochs. */
   readonly effects: readonly EffectModelRow[]
   readonly attention: readonly { readonly receipt_id: string }[]
-  /** A call that was made and not answered yet. */
+  /** A call that was made and is not answered yet. */
   readonly call: Call | undefined
 }
 
 export interface Action {
   readonly name: string
-  /** Of an operator. */
+  /** An action of an operator. */
   readonly isVerb?: boolean
-  /** Which of the two jobs it is about. */
+  /** The job that the action is about. */
   readonly job?: number
   isPossible(state: ModelState): boolean
-  /** Returns the call that is under way after it. */
+  /** Returns the call that is in progress afterwards. */
   take(state: ModelState): Promise<Call | undefined>
 }
 
@@ -101,9 +101,9 @@ export function latestEffect({ effects }: ModelState): EffectModelRow | undefine
 }
 
 export interface ModelOptions {
-  /** How both jobs ask for the effect. */
+  /** The options with which both jobs request the effect. */
   readonly effect: EffectOptions
-  /** Whether runs may be cut off while they call, and told late. */
+  /** Whether runs may be cut off during a call, and answered late. */
   readonly isCutOff: boolean
 }
 
@@ -132,12 +132,12 @@ export async function effectModel(
     )
     if (!row) throw new Error('the model has no rows')
     const { jobs, effects, attention } = row
-    // Of closed epochs only the last call can still be answered so that it counts.
+    // Of closed epochs, only the answer to the last call can still count.
     const isOpen = call !== undefined && effects.at(-1)?.epoch === call.epoch
     return { jobs, effects, attention, call: isOpen ? call : undefined }
   }
 
-  /** In one round trip, as there are thousands of them. */
+  /** In one round trip, because there are thousands of states. */
   async function restore({ jobs, effects, attention }: ModelState): Promise<void> {
     const set = (table: string, rows: unknown) =>
       `jsonb_populate_recordset(null::hookonce.${table}, ${pg.escapeLiteral(JSON.stringify(rows))})`
@@ -170,7 +170,7 @@ export async function effectModel(
     return claimedRun(job, { subscriber: terms, business, isHeld: () => true })
   }
 
-  /** A whole run. One that fails is tried again, or given up. */
+  /** A complete run. A failed run is retried, or the job fails. */
   async function runToEnd(index: number, handler: Handler, isGivenUp: boolean): Promise<void> {
     const run = runOf(await claim(index), handler, isGivenUp ? 1 : 1e4)
     const settle = settling.add
@@ -178,8 +178,7 @@ export async function effectModel(
   }
 
   /**
-   * A run that calls, and whose process is not heard of until another action says what became of
-   * it.
+   * A run that calls, and whose process then reports nothing until another action decides its fate.
    */
   async function begin(index: number): Promise<Call | undefined> {
     let wasCalled = false
@@ -247,7 +246,7 @@ export async function effectModel(
     }
   }
 
-  /** What becomes of a run that is under way. */
+  /** The possible ends of a run in progress. */
   function ends(index: number): Action[] {
     const isLive = isCalling(index, true)
     return [

@@ -8,7 +8,7 @@ export const newKey = (): string => randomBytes(32).toString('base64')
 
 export const REASON = { by: 'tester', why: 'a test' }
 
-/** The ledger as an operator opens it, with these keys. */
+/** The ledger, opened for an operator with these keys. */
 export async function operatorLedger(db: Pick<TestDatabase, 'url'>, keys: readonly string[] = []) {
   const ledger = await openLedger({
     database: db.url,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A message of the server: its kind, its length, and what it holds. */
+/** A message of the server: its kind, its length, and its content. */
 function message(kind: string, content: Buffer): Buffer {
   const head = Buffer.alloc(5)
   head.write(kind)
@@ -14,7 +14,7 @@ const LOGGED_IN = message('R', Buffer.alloc(4))
 const READY = message('Z', Buffer.from('I'))
 const SHUTDOWN = message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0'))
 
-/** The port of a server that ends each connection in the packet of its login. */
+/** The port of a server that closes each connection in the packet that ends the login. */
 export async function endingServer(): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

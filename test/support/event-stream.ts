@@ -11,7 +11,7 @@ export interface StreamedEvent {
 export interface EventStream {
   readonly status: number
   readonly events: StreamedEvent[]
-  /** Waits for an event that fits. */
+  /** Waits for a matching event. */
   next(what: string, fits: (event: StreamedEvent) => boolean): Promise<StreamedEvent>
   /** Resolves when the server has ended the stream. */
   readonly ended: Promise<void>

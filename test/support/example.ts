@@ -9,10 +9,10 @@ import { until } from './until.ts'
 
 const SECRET = 'whsec_of_the_example'
 
-/** An example of the repository, running as its reader would run it. */
+/** A running example of the repository, started as its reader would start it. */
 export interface Example {
   printed(): string
-  /** Delivers `invoice.paid` as Stripe would; undefined while the example does not listen yet. */
+  /** Delivers `invoice.paid` like Stripe. Undefined while the example does not listen yet. */
   deliver(invoice: string): Promise<number>
   /** Waits for its exit and the rest of its output. */
   stop(): Promise<void>
@@ -38,7 +38,7 @@ export async function startExample(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const gone = once(app, 'exit')
-  // A process exits before the last of its output is read.
+  // A process may exit before all of its output is read.
   const closed = once(app, 'close')
   onTestFinished(async () => {
     app.kill('SIGKILL')

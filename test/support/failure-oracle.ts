@@ -5,8 +5,8 @@ import { readStatus } from '../../src/operate/status.ts'
 import type { TestDatabase } from './database.ts'
 
 /*
- * What the lists say of failed jobs, against a count of the jobs themselves. The fingerprint is
- * spelled out here once more: a change of the ledger's functions must not go unnoticed.
+ * Compares the lists of failed jobs with a count of the jobs themselves. The fingerprint is
+ * repeated here, so that a change of the ledger's functions is noticed.
  */
 
 const ERROR = `left(regexp_replace(split_part(coalesce(j.reason, ''), E'\\n', 1),

@@ -3,17 +3,17 @@ import { Firestore } from '@google-cloud/firestore'
 import { freePort } from './free-port.ts'
 
 export interface FirestoreUnderTest {
-  /** Whether its transactions keep each other apart. */
+  /** Whether its transactions are isolated from each other. */
   readonly isolates: boolean
-  /** Of the official package, one for each call. */
+  /** Clients of the official package, one per call. */
   client(): Firestore
   remove(): Promise<void>
 }
 
-// The official client would look for a cloud around it.
+// The official client would look for its cloud environment.
 process.env.METADATA_SERVER_DETECTION = 'none'
 
-/** The emulator that FIRESTORE_EMULATOR_HOST names, else an implementation of the API in this process. */
+/** The emulator of FIRESTORE_EMULATOR_HOST, or an implementation of the API in this process. */
 export async function startFirestore(): Promise<FirestoreUnderTest> {
   const emulator = process.env.FIRESTORE_EMULATOR_HOST
   const own = emulator ? undefined : await startOwn()

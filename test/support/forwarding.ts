@@ -10,7 +10,7 @@ import { silent } from './receiver.ts'
 import { testSource } from './source.ts'
 import { until } from './until.ts'
 
-/* Forwarding inside this process, and destinations that answer as a test tells them. */
+/* Forwarding inside this process, with destinations whose answers a test sets. */
 
 export const FORWARD_SECRET = `whsec_${Buffer.from('a secret that signs what is forwarded').toString('base64')}`
 
@@ -27,7 +27,7 @@ export interface Says {
   readonly body?: string
 }
 
-/** A destination that answers as it is told, in turn; then always 204. */
+/** A destination that gives these answers in turn, then always 204. */
 export async function destination(...answers: Says[]): Promise<{ url: string; got: Got[] }> {
   const got: Got[] = []
   const server = createServer(async (request, response) => {

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
 /**
- * Below the ports of outgoing connections and of embedded servers: a server can take the port
- * seconds later, and again after a stop.
+ * Below the ports of outgoing connections and of embedded servers, so that a server can take the
+ * port seconds later, and again after a stop.
  */
 const FIRST = 10_000
 const END = 21_000

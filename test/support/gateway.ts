@@ -5,13 +5,13 @@ import { stripe } from '../../src/sources/index.ts'
 import { temporaryDirectory } from './cli.ts'
 import { listening } from './listening-server.ts'
 
-/* A gateway as `hookonce serve` runs it, with one source and one destination. */
+/* A gateway run by `hookonce serve`, with one source and one destination. */
 
 export const SECRET = 'whsec_of_the_gateway'
 export const FORWARD_SECRET = `whsec_${Buffer.from('a secret that signs what is forwarded').toString('base64')}`
 export const ENV = { STRIPE_SECRET: SECRET, FORWARD_SECRET }
 
-/** A destination that takes everything. */
+/** A destination that accepts every request. */
 export async function destination(): Promise<{ url: string; bodies: string[] }> {
   const bodies: string[] = []
   const server = createServer(async (request, response) => {

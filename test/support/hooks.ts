@@ -8,7 +8,7 @@ export type TestHooks = Hookonce<{ test: ReturnType<typeof testSource> }>
 
 const silent: Logger = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** hookonce inside this process, quick to look for work; stopped at the end of the test. */
+/** hookonce inside this process, with short polls. Stopped at the end of the test. */
 export function testHooks(
   db: TestDatabase,
   options: Partial<Omit<Options, 'sources'>> = {},

@@ -1,5 +1,5 @@
-// A process of its own with keys in front of a handler. Each run of the handler is a row in
-// `public.run`, and each effect one in `public.effect`; it tells what happens in lines of JSON on
+// A separate process with keys in front of a handler. Each run of the handler is a row in
+// `public.run`, and each effect a row in `public.effect`. It reports events as lines of JSON on
 // standard output.
 import { createServer } from 'node:http'
 import pg from 'pg'
@@ -20,23 +20,23 @@ const behaviours = {
   async count(db) {
     await count(db, 'effect', 'count')
   },
-  // Takes effect and does not come back: it is killed, or frozen and resumed.
+  // Takes effect and does not return: it is killed, or frozen and resumed.
   async hang(db) {
     await count(db, 'effect', 'hang')
-    // Before it says so: whoever hears it may freeze it at once, and a signal that nobody waits for
-    // would end it.
+    // Installed before the report: the test may freeze this process as soon as it reads the line,
+    // and an unhandled signal would end it.
     const resumed = new Promise((resolve) => process.once('SIGUSR2', resolve))
     say({ hanging: true })
     await resumed
   },
-  // Charges, and then mails: the first run gets no further than the charge.
+  // Charges, and then sends a mail. The first run ends after the charge.
   async order(db, { step }) {
     await step('charge', () => count(db, 'effect', 'charge'))
     const { rows } = await pool.query(`select count(*)::int as runs from run`)
     if (rows[0].runs === 1) await behaviours.hang(db)
     await step('mail', () => count(db, 'effect', 'mail'))
   },
-  // With a lock that whoever takes over needs too.
+  // Holds a lock that the successor needs too.
   async lockfirst(db) {
     await db.query('select pg_advisory_xact_lock(1)')
     await behaviours.hangfirst(db)

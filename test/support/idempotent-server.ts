@@ -12,7 +12,7 @@ export interface KeyedServer {
   post(key: string | undefined, body?: string | Uint8Array, init?: RequestInit): Promise<Response>
 }
 
-/** A server of node:http whose handler is behind keys, in memory and for one tenant where nothing else is said. */
+/** A server of node:http whose handler is behind keys. Default: in memory, and for one tenant. */
 export async function keyedServer(
   handler: NodeHandler,
   options: Partial<Options> = {},

@@ -3,15 +3,15 @@ import pg from 'pg'
 import { databaseUrl, TEMPLATE } from './servers.ts'
 
 /*
- * To clone the template and to drop the clone takes more CPU time than most tests. So a test empties
- * its database and leaves it to another test, in the server's table idle_database. A database in
- * which a test changed anything but rows is dropped.
+ * Cloning the template and dropping the clone takes more CPU time than most tests. So a test
+ * empties its database and leaves it to another test, in the server's table idle_database. A
+ * database in which a test changed anything but rows is dropped.
  */
 
 /** A database that is equal to a new clone of the template. */
 export interface PristineDatabase {
   readonly name: string
-  /** Changes with the catalog of the database, and with the rows that a migration makes. */
+  /** Changes with the catalog of the database, and with the rows that a migration creates. */
   readonly signature: string
 }
 
@@ -56,7 +56,10 @@ const TERMINATE = `select pg_terminate_backend(pid, 5000) from pg_stat_activity 
 const ACCEPTS_CONNECTIONS =
   'select datallowconn and datconnlimit = -1 as accepts from pg_database where datname = $1'
 
-/** Whoever still runs on the old name, such as a worker that a test left behind, never gets back in. */
+/**
+ * A process that still uses the old name, such as a worker that a test left behind, can never
+ * connect again.
+ */
 async function isRenamed(admin: pg.Pool, from: string, to: string): Promise<boolean> {
   const { rows } = await admin.query<{ accepts: boolean }>(ACCEPTS_CONNECTIONS, [from])
   if (!rows[0]?.accepts) return false
@@ -65,7 +68,7 @@ async function isRenamed(admin: pg.Pool, from: string, to: string): Promise<bool
     await admin.query(`alter database ${from} rename to ${to}`)
     return true
   } catch (error) {
-    // It connected again meanwhile.
+    // A process connected again meanwhile.
     if (error instanceof pg.DatabaseError && error.code === '55006') return false
     throw error
   }
@@ -84,9 +87,9 @@ async function inDatabase<Result>(
   }
 }
 
-/** Objects that a database brings have lower ids. */
+/** Built-in objects of a database have lower ids. */
 const FIRST_OWN_ID = 16_384
-/** Catalogs, with what their rows belong to. A row that is written gets another xmin. */
+/** Catalogs, with the owner of their rows. A written row gets another xmin. */
 const CATALOGS: Readonly<Record<string, string>> = {
   pg_attrdef: 'oid',
   pg_attribute: 'attrelid',
@@ -139,7 +142,7 @@ async function removeRows(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ tables: string | null }>(WITH_ROWS)
   // Cascades to tables without rows that refer to one of these.
   if (rows[0]?.tables) await client.query(`truncate ${rows[0].tables} cascade`)
-  // Its only row comes from a migration.
+  // A migration creates its only row.
   await client.query(
     `update hookonce.alert_run set ran_at = '-infinity', hour_began_at = '-infinity', sent = 0`,
   )

@@ -1,5 +1,6 @@
-// A process of its own with an inline receiver. Each run of the handler is a row in `public.run`; the type of an event
-// says what its handler does. It tells what happens in lines of JSON on standard output.
+// A separate process with an inline receiver. Each run of the handler is a row in `public.run`. The
+// type of an event determines the behaviour of its handler. It reports events as lines of JSON on
+// standard output.
 import { createServer } from 'node:http'
 import pg from 'pg'
 import { inline } from '../../dist/inline/index.js'

@@ -15,7 +15,7 @@ const asking = (holder: string, lockMs = 60_000) =>
   ({ fingerprint: 'same', holder, lockMs, ttlMs: DAY_MS, onCrash: 'takeover' }) as const
 const completion = (text: string) => ({ to: 'completed', result: Buffer.from(text), ttlMs: DAY_MS }) as const
 
-/** How idempotency keys went wrong elsewhere, one test a mistake. */
+/** Known mistakes of other libraries with idempotency keys, one test per mistake. */
 export function describeMistakes(stores: readonly StoreUnderTest[]): void {
   describe.each(stores)('in $name', ({ open }) => {
     function opened(): KeyStore {
@@ -24,7 +24,7 @@ export function describeMistakes(stores: readonly StoreUnderTest[]): void {
       return store
     }
 
-    test('check-then-set that overwrites live records: of many at once one writes, then nobody', async () => {
+    test('check-then-set that overwrites live records: of many at once one writes, then no other', async () => {
       const [store, id] = [opened(), freshId()]
       const ask50 = () =>
         Promise.all(Array.from({ length: 50 }, (_, n) => store.acquire(id, asking(`racer ${n} ${keys++}`))))
@@ -102,7 +102,7 @@ export function describeMistakes(stores: readonly StoreUnderTest[]): void {
       expect(app.runs()).toBe(2)
     })
 
-    test('replies stored after they were sent: who has the reply can read it in the store', async () => {
+    test('replies stored after they were sent: a client that has the reply can read it in the store', async () => {
       const store = opened()
       let settling: () => void = () => undefined
       let settle: () => void = () => undefined
@@ -126,7 +126,7 @@ export function describeMistakes(stores: readonly StoreUnderTest[]): void {
         return response
       })
       await asked
-      // A request that was sent later has come back meanwhile: this one was held on purpose.
+      // A later request has been answered meanwhile: this one was held on purpose.
       expect((await app.post(key)).status).toBe(409)
       expect(replied).toBe(false)
       settle()

@@ -5,14 +5,14 @@ import { testSource } from './source.ts'
 
 type Sources = { test: ReturnType<typeof testSource> }
 
-/** The tables that the handlers of these tests write to. */
+/** The tables to which the handlers of these tests write. */
 const TABLES = `
   create table payments (invoice text primary key, amount integer not null default 0);
   create table mails (id serial primary key, invoice text not null, at timestamptz not null default now());
   create table invoices (id text primary key, status text not null);
   create table effect (receipt_id uuid, type text)`
 
-/** hookonce with a test source, that testHooks() puts on a database. */
+/** hookonce with a test source, which testHooks() puts on a database. */
 export function unstarted(options: Partial<Omit<Options, 'sources'>> = {}): Hookonce<Sources> {
   return hookonce({ database: 'postgres://never.used:1/x', sources: { test: testSource() }, ...options })
 }

@@ -4,5 +4,5 @@ import { openTelemetry } from '../../dist/observe/opentelemetry/index.js'
 process.on('warning', ({ message }) => process.stdout.write(`${JSON.stringify({ warning: message })}\n`))
 openTelemetry()
 await import('./file-tracer.mjs')
-// Alive until the test ends it.
+// Keeps the process alive until the test ends it.
 setInterval(() => undefined, 1_000)

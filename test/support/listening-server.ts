@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Has a server listen on a port of its own until the test has ended. Returns its origin. */
+/** Makes a server listen on a free port until the test has ended. Returns its origin. */
 export async function listening(server: Server): Promise<string> {
   if (!server.listening) {
     server.listen(0, '127.0.0.1')

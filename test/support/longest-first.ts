@@ -17,7 +17,7 @@ const LONGEST = new Set([
   'test/keys/own-server/postgres.test.ts',
 ])
 
-/** Starts the longest files first, so that at the end no worker runs one of them alone. */
+/** Starts the longest files first, so that no worker runs one of them alone at the end. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)

@@ -1,6 +1,6 @@
 /**
- * Where so many handlers wait for each other: they return in one turn, so that their writes share a
- * commit.
+ * A point at which this many handlers wait for each other. They return in one turn, so that their
+ * writes share a commit.
  */
 export function meeting(count: number): () => Promise<void> {
   let arrived = 0

@@ -5,7 +5,7 @@ import { type Meter, meter } from '../../src/observe/metrics.ts'
 import type { AttemptFact, DeliveryFact, MessageFact } from '../../src/observe/observer.ts'
 import type { MetricsSnapshot } from '../../src/observe/snapshot.ts'
 
-/* The dashboard and the alert rules, and what is exported for them. */
+/* The dashboard and the alert rules, and the metrics that are exported for them. */
 
 const ROOT = new URL('../../', import.meta.url)
 const DASHBOARD = fileURLToPath(new URL('deploy/grafana/hookonce.json', ROOT))

@@ -8,10 +8,13 @@ import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
-/** Next.js has 300 MB: it is installed by the test that needs it, once, and not by everyone who contributes. */
+/** Next.js has 300 MB. Only the test that needs it installs it, once. */
 const homeOf = (major: number): string => join(ROOT, 'node_modules', '.cache', `hookonce-next-${major}`)
 
-/** The app of test/support/next-app, with the built package, run by Next.js itself. The URL of its root. */
+/**
+ * The app of test/support/next-app, with the built package, run by Next.js itself. Returns the URL
+ * of its root.
+ */
 export async function startNextApp(major: number, env: Record<string, string>): Promise<string> {
   const home = homeOf(major)
   install(major, home)
@@ -30,7 +33,7 @@ export async function startNextApp(major: number, env: Record<string, string>): 
       printed += String(chunk)
     })
   onTestFinished(async () => {
-    // With the processes that it has started.
+    // Also ends the processes that it has started.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL')
     await gone
   })

@@ -2,14 +2,14 @@ import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { DECLARED_SKIPS } from './declared-skips.ts'
 
 /**
- * A test that did not run proves nothing. Lists each skipped test with its reason. In CI it fails
- * the run, unless the reason is a declared one.
+ * A test that did not run proves nothing. Lists each skipped test with its reason. In CI a skip
+ * fails the run, unless its reason is declared.
  */
 export default class NoSkips implements Reporter {
   #filtered = false
 
   onInit(vitest: Vitest): void {
-    // A run of selected tests skips the others on purpose.
+    // A run of selected tests skips the other tests on purpose.
     this.#filtered = vitest.config.testNamePattern !== undefined
   }
 

@@ -14,7 +14,7 @@ export const MIGRATION_FILES = readdirSync(FOLDER)
   .sort()
 export const NEWEST = MIGRATION_FILES.length
 
-/** A folder with the first migrations, and others beside them; removed at the end of the test. */
+/** A folder with the first migrations, and additional ones. Removed at the end of the test. */
 export function migrationsUpTo(version: number, others: Readonly<Record<string, string>> = {}): URL {
   const folder = mkdtempSync(join(tmpdir(), 'hookonce-migrations-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,7 +23,7 @@ export function migrationsUpTo(version: number, others: Readonly<Record<string, 
   return pathToFileURL(`${folder}/`)
 }
 
-/** A ledger as a hookonce that knows only the first migrations has made it. */
+/** A ledger that was created by a hookonce that knows only the first migrations. */
 export async function ledgerOfVersion(version: number): Promise<TestDatabase> {
   const db = await freshDatabase()
   await db.rows('drop schema hookonce cascade')

@@ -3,11 +3,11 @@ import { receiptIds, scopedId, shardOf } from '../../src/model/receipt-id.ts'
 import type { TestDatabase } from './database.ts'
 
 /*
- * Unfinished work as the binaries of an older schema left it: plain inserts that name only the
- * columns and tables of that version, with the values that its statements wrote.
+ * Unfinished work of builds with an older schema: plain inserts that name only the columns and
+ * tables of that version, with the values that its statements wrote.
  */
 
-/** The schema versions that brought something a job can be in the middle of. */
+/** The schema versions that added a state in which a job can be interrupted. */
 const STEPS = 2
 const EFFECTS = 3
 const OUTBOX = 4
@@ -33,7 +33,7 @@ async function insert(db: TestDatabase, table: string, row: Row): Promise<void> 
   )
 }
 
-/** Of a worker at the moment of the upgrade. */
+/** The data of a worker at the time of the upgrade. */
 type Lease = 'live' | 'dead' | 'silent'
 
 interface OldJob {
@@ -42,7 +42,7 @@ interface OldJob {
   /** The version that can leave a job like this. */
   readonly since?: number
   readonly lease?: Lease
-  /** How often it was claimed; also its fence. */
+  /** The number of claims, which is also its fence. */
   readonly attempt?: number
   readonly crashes?: number
   readonly lastStep?: string
@@ -52,7 +52,9 @@ interface OldJob {
 const SEALED = 'w.sealed'
 /** The master key of the encrypted payload. */
 export const OLD_MASTER_KEY = 'BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc='
-/** As the first version that encrypts has written them: data key 1, and headers and body under it. */
+/**
+ * The values that the first encrypting version wrote: data key 1, and headers and body under it.
+ */
 const OLD_DATA_KEY = {
   tenant: TENANT,
   purpose: 'payload',
@@ -87,7 +89,7 @@ const JOBS: readonly OldJob[] = [
 /** Events of one order key, in the order in which they were received. */
 export const ORDERED = ['o.1', 'o.2', 'o.3']
 
-/** The types of the jobs that a schema can hold, without the ordered ones. */
+/** The types of the jobs that a schema can hold, except the ordered jobs. */
 export function oldJobs(version: number): readonly OldJob[] {
   return JOBS.filter(({ since = 1 }) => since <= version)
 }
@@ -160,7 +162,7 @@ async function seedAlert(db: TestDatabase): Promise<void> {
     tenant: TENANT,
     source: 'test',
     subscriber: 'app',
-    says: '1 of 1 finished jobs were given up in the last 15 minutes',
+    says: '1 of 1 finished jobs failed for good in the last 15 minutes',
   })
 }
 
@@ -181,7 +183,7 @@ async function seedWorker(db: TestDatabase, version: number, lease: Row): Promis
   return db.number('select max(id) from hookonce.worker')
 }
 
-/** Its prober has died. */
+/** The process of the probe has died. */
 async function seedOpenCircuit(db: TestDatabase, subscriber: number, prober: number): Promise<void> {
   await insert(db, 'limiter', {
     name: `${TENANT}/test/app`,
@@ -253,7 +255,7 @@ async function seedJob(db: TestDatabase, { job, subscriber, workers }: SeededJob
     })
 }
 
-/** Up to version 4 a subscriber had no order: its jobs are plain. */
+/** Up to version 4 a subscriber had no order, so its jobs are plain. */
 async function seedOrdered(
   db: TestDatabase,
   version: number,
@@ -287,13 +289,13 @@ async function seedStep(db: TestDatabase, subscriber: number): Promise<void> {
   })
 }
 
-/** The key of the effect that the job of this type wants. */
+/** The key of the effect that the job of this type requests. */
 export const effectKey = (type: string): string => `mail:${type}`
 
 export const oldDownstreamKey = (type: string): string =>
   effectDownstreamKey({ tenant: TENANT, key: effectKey(type), epoch: 0 })
 
-/** The entity whose version is known, and newer than what the stale event tells. */
+/** The entity whose known version is newer than that of the stale event. */
 export const ENTITY = 'in_1'
 
 async function seedEffects(db: TestDatabase, subscriber: number): Promise<void> {
@@ -344,7 +346,7 @@ async function seedEffects(db: TestDatabase, subscriber: number): Promise<void> 
   })
 }
 
-/** One lane that waits and one that a dead relay holds, two messages each. */
+/** One waiting lane and one lane of a dead relay, two messages each. */
 async function seedMessages(db: TestDatabase, subscriber: number, deadWorker: number): Promise<void> {
   for (const [key, lease] of [
     ['waiting', {}],

@@ -23,7 +23,7 @@ export function buildOfVersion(version: number): string | undefined {
 
 /**
  * The build of the newest release tag before this commit. Before the first release, a build that
- * does not know the newest migration stands for it. Undefined if the git history is missing.
+ * does not know the newest migration replaces it. Undefined if the git history is missing.
  */
 export function previousRelease(): string | undefined {
   const versions = builtVersions()
@@ -43,21 +43,21 @@ function buildOfCommit(commit: string): string {
   return join(kept, 'dist')
 }
 
-/** The versions of the schema of which there is a build; undefined if the git history is missing. */
+/** The versions of the schema that have a build. Undefined if the git history is missing. */
 export function builtVersions(): ReadonlySet<number> | undefined {
   const commits = lastCommitByVersion()
   return commits && new Set(commits.keys())
 }
 
-/** The newest build that does not know this migration; undefined if the git history is missing. */
+/** The newest build that does not know this migration. Undefined if the git history is missing. */
 export function buildBefore(migration: string): string | undefined {
   const earlier = [...(builtVersions() ?? [])].filter((version) => version < Number.parseInt(migration, 10))
   return earlier.length === 0 ? undefined : buildOfVersion(Math.max(...earlier))
 }
 
 /**
- * The last commit of each schema version; undefined if the clone is shallow, or none at all. Only of
- * the main line: on a branch, a migration may have had another number before it was merged.
+ * The last commit of each schema version. Undefined if the clone is shallow, or not a clone. Reads
+ * only the main line: on a branch, a migration may have had another number before it was merged.
  */
 function lastCommitByVersion(): Map<number, string> | undefined {
   if (git(['rev-parse', '--is-shallow-repository']) !== 'false') return undefined
@@ -78,7 +78,7 @@ function lastCommitByVersion(): Map<number, string> | undefined {
   return last
 }
 
-/** 0 for the tree of a commit that has no migrations. */
+/** 0 for the tree of a commit without migrations. */
 function newestMigrationIn(tree: string): number {
   const files = git(['ls-tree', '--name-only', tree])?.split('\n') ?? []
   return Math.max(
@@ -100,7 +100,7 @@ function build(commit: string, target: string): void {
   execFileSync('tar', ['-x', '-C', folder], { input: files })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const typescript = dirname(createRequire(import.meta.url).resolve('typescript/package.json'))
-  // Not checked: it was when it was committed, against the types of that time.
+  // Types are not checked: they were checked when the code was committed.
   const tsc = [join(typescript, 'bin', 'tsc'), '-p', folder, '--noCheck', '--declaration', 'false']
   execFileSync(process.execPath, tsc, { stdio: 'inherit' })
   cpSync(join(folder, 'src/ledger/migrations'), join(folder, 'dist/ledger/migrations'), {

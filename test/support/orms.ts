@@ -23,9 +23,9 @@ import { typeormAdapter } from '../../src/effects/adapters/typeorm.ts'
 /** One library on one database. */
 export interface Orm<Native = unknown> {
   readonly on: TransactionAdapter<Native>
-  /** Writes through the library, in the transaction that it is given. */
+  /** Writes through the library, in the given transaction. */
   pay(native: Native, invoice: string): Promise<unknown>
-  /** Any statement, so that the server's own errors come the way that the library wraps them. */
+  /** Runs any statement, so that errors of the server arrive in the library's form. */
   raw(native: Native, statement: string): Promise<unknown>
 }
 
@@ -125,14 +125,17 @@ async function withPrisma(url: string) {
   })
 }
 
-/** Installs Prisma and generates its client, once a machine; elsewhere first, because two may do it at once. */
+/**
+ * Installs Prisma and generates its client, once per machine. Into another folder first, because
+ * two processes may do it in parallel.
+ */
 export function makePrisma(): string {
   const made = join(PRISMA, 'made')
   if (existsSync(made)) return made
   const making = mkdtempSync(join(PRISMA, 'making-'))
   for (const file of ['package.json', 'package-lock.json', 'schema.prisma'])
     cpSync(join(PRISMA, file), join(making, file))
-  // To generate needs no engine, but without a name for one the command would fetch it.
+  // Generating needs no engine, but without a configured engine the command would download it.
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' }
   execFileSync('npm', ['ci', '--ignore-scripts'], { cwd: making, stdio: 'ignore' })
   execFileSync('npx', ['prisma', 'generate'], { cwd: making, stdio: 'ignore', env })
@@ -149,7 +152,7 @@ function orm<Native>(made: Orm<Native>): Orm {
   return made as Orm
 }
 
-/** By name: each makes its library on the database of this URL. */
+/** Libraries by name. Each function creates the library on the database of this URL. */
 export const orms: readonly { name: string; open(url: string): Orm | Promise<Orm> }[] = [
   { name: 'pg', open: (url) => orm(withPg(url)) },
   { name: 'Drizzle', open: withDrizzle },

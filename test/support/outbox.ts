@@ -8,7 +8,7 @@ import { isolation } from '../../src/work/isolation.ts'
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
-/** A message as a handler would have made it. */
+/** A message like one that a handler publishes. */
 export function newMessage(
   id: string,
   more: { topic?: string; key?: string; payload?: unknown } = {},
@@ -40,7 +40,7 @@ export function commitMessages(db: TestDatabase, ...messages: NewMessage[]): Pro
   return addMessages(db.pool, messages)
 }
 
-/** A relay in this process, on the database's own pool; stopped at the end of the test. */
+/** A relay in this process, on the database's own pool. Stopped at the end of the test. */
 export async function relayOn(
   db: TestDatabase,
   publish: Publish | Record<string, Publish>,

@@ -3,12 +3,15 @@ import { onTestFinished } from 'vitest'
 import type { TestDatabase } from './database.ts'
 import { databaseUrl, makeCluster, makeTemplate, TEMPLATE } from './servers.ts'
 
-/** A server of one test's own, with one migrated database on it. */
+/** The test's own server, with one migrated database. */
 export interface OwnServer {
   readonly db: TestDatabase
   /** Holds its data directory and its log. */
   readonly dir: string
-  /** As a power cut. Other work of this process goes on, so that its connections do not age. */
+  /**
+   * Simulates a power cut. Other work of this process continues, so that its connections do not
+   * time out.
+   */
   stop(): Promise<void>
   start(): Promise<void>
 }

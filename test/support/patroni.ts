@@ -19,23 +19,25 @@ import { freePort } from './free-port.ts'
 import { installedBinaries, unprivileged } from './servers.ts'
 import { until } from './until.ts'
 
-/* A cluster by the files of deploy/patroni: etcd, three nodes, and HAProxy in front of them. */
+/*
+ * A cluster made from the files of deploy/patroni: etcd, three nodes, and HAProxy in front of them.
+ */
 
 export interface PatroniCluster {
-  /** Of HAProxy, so of whichever node is the primary. */
+  /** The URL of HAProxy, which leads to the current primary. */
   readonly url: string
   readonly nodes: readonly PatroniNode[]
   primary(): Promise<PatroniNode>
-  /** Whether a standby has all that the primary has committed, and may take over. */
+  /** Whether a standby has all commits of the primary, and may take over. */
   hasSynchronousStandby(): Promise<boolean>
   remove(): Promise<void>
 }
 
 export interface PatroniNode {
   readonly name: string
-  /** PostgreSQL dies, and the node lives. */
+  /** Kills PostgreSQL, but not the node. */
   killServer(): void
-  /** The machine dies: Patroni and PostgreSQL. */
+  /** Kills the whole machine: Patroni and PostgreSQL. */
   killNode(): Promise<void>
 }
 
@@ -180,7 +182,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
         try {
           node.killServer()
         } catch (error) {
-          // It is already gone.
+          // The process has already ended.
           if (!(error instanceof Error && 'code' in error)) throw error
         }
       rmSync(dir, { recursive: true, force: true, maxRetries: 10 })
@@ -192,7 +194,7 @@ async function isOk(url: string): Promise<boolean> {
   try {
     return (await fetch(url)).ok
   } catch {
-    // Nobody listens there yet, or any more.
+    // Nothing listens there yet, or any more.
     return false
   }
 }

@@ -13,7 +13,7 @@ import { until } from './until.ts'
 
 const PROGRAM = '/usr/sbin/pgbouncer'
 
-/** A real pooler in front of a database; the URL through it. */
+/** A real pooler in front of a database. Returns the URL through it. */
 export async function pooled(
   databaseUrl: string,
   mode: 'session' | 'transaction' | 'statement' = 'transaction',
@@ -37,7 +37,8 @@ export async function pooled(
       'auth_type = trust',
       `auth_file = ${join(dir, 'users')}`,
       `pool_mode = ${mode}`,
-      // Fewer connections of the server than of ours, each transaction on the next of them.
+      // Fewer server connections than client connections. Each transaction uses the next server
+      // connection.
       'default_pool_size = 3',
       'server_round_robin = 1',
     ].join('\n'),

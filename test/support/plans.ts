@@ -1,7 +1,7 @@
 import type { Queryable } from '../../src/ledger/driver/statement.ts'
 import type { TestDatabase } from './database.ts'
 
-/** The statement that a function of the ledger would send. */
+/** The statement that a function of the ledger sends. */
 export async function textOf(ask: (db: Queryable) => Promise<unknown>): Promise<string> {
   let sent = ''
   await ask({
@@ -15,11 +15,11 @@ export async function textOf(ask: (db: Queryable) => Promise<unknown>): Promise<
 
 export interface Touched {
   readonly pages: number
-  /** Tables that it reads from one end to the other, or until it has found what it looks for. */
+  /** Tables that are scanned sequentially. */
   readonly readThrough: readonly string[]
 }
 
-/** Runs a statement by its generic plan, as a connection keeps it, and counts what it touched. */
+/** Runs a statement by its generic plan, as a connection keeps it, and counts the touched pages. */
 export async function pagesTouched(db: TestDatabase, text: string, values: string): Promise<Touched> {
   const client = await db.pool.connect()
   try {

@@ -23,7 +23,7 @@ export function promtool(args: readonly string[], input?: string): string {
 }
 
 export interface RunningPrometheus {
-  /** The `data` of an answer of its API. */
+  /** The `data` in an answer of its API. */
   get(path: string, parameters: Record<string, string>): Promise<unknown>
 }
 
@@ -38,7 +38,7 @@ export async function prometheusServer(target: string, rules: string): Promise<R
     rule_files: [rules],
     scrape_configs: [{ job_name: 'hookonce', static_configs: [{ targets: [target] }] }],
   }
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config))
   const child = spawn(
     SERVER.path,

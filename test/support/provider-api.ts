@@ -3,7 +3,7 @@ import { listening } from './listening-server.ts'
 
 /*
  * The APIs that reconciliation reads, on a real server: recorded answers in the documented shapes,
- * with the providers' own pagination. A test can put a fault in the place of one answer.
+ * with the providers' pagination. A test can replace one answer by a fault.
  */
 
 export interface RecordedApi {
@@ -74,7 +74,7 @@ export interface RecordedStripeEvent {
   readonly invoice?: string
 }
 
-/** As GET /v1/events renders it: `pending_webhooks` differs from what a delivery had. */
+/** In the rendering of GET /v1/events: `pending_webhooks` differs from that of a delivery. */
 export function stripeEvent(
   { id, type, age, invoice = `in_${id}` }: RecordedStripeEvent,
   pending = 1,
@@ -147,7 +147,7 @@ export function githubPayload({ action, guid }: Pick<RecordedGitHubDelivery, 'ac
   return `{${actionText}"issue":{"id":73464126073464126073,"title":"of ${guid}"},"repository":{"id":35129377,"full_name":"octo/app"}}`
 }
 
-/** The deliveries of one hook, newest first; `/deliveries/{id}` has headers and payload. */
+/** The deliveries of one hook, newest first. `/deliveries/{id}` has headers and payload. */
 export function githubApi(
   deliveries: readonly RecordedGitHubDelivery[],
   path = '/repos/octo/app/hooks/42',

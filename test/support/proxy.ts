@@ -1,21 +1,18 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Stands between an app and its PostgreSQL, and loses what the server says when it is told to. */
+/** A proxy between an app and its PostgreSQL that loses messages of the server on request. */
 export interface Proxy {
-  /** The same database, through this proxy. */
+  /** The URL of the same database, through this proxy. */
   readonly url: string
   /**
-   * From the next use of this prepared statement on, its connection hears nothing from the server
-   * any more: the commit happens, the reply is lost.
+   * After the next use of this prepared statement, its connection receives nothing more from the
+   * server: the commit happens, the reply is lost.
    */
   loseRepliesTo(statement: string): void
-  /**
-   * From now on nothing gets through any more, either way, and nobody is told; new connections work
-   * as ever.
-   */
+  /** From now on nothing passes in either direction, without an error. New connections work. */
   swallow(): void
-  /** Breaks every connection; new ones work as ever. */
+  /** Breaks every connection. New connections work. */
   cut(): void
   /** Swallows, and refuses new connections; or breaks every connection, and accepts new ones. */
   isolate(isIsolated: boolean): void
@@ -24,13 +21,13 @@ export interface Proxy {
   /** From now on, everything takes longer by this much, either way. */
   slow(byMs: number): void
   /**
-   * Breaks every connection, and new ones as soon as they are made, as a server that restarts; or
-   * ends that.
+   * Breaks every connection, and new connections as soon as they are made, like a restarting
+   * server. Or ends that.
    */
   refuse(isRefusing: boolean): void
-  /** How many connections were made so far. */
+  /** The number of connections so far. */
   readonly connections: number
-  /** Breaks every connection; new ones go to the same database of another server. */
+  /** Breaks every connection. New connections go to the same database of another server. */
   retarget(serverUrl: string): void
 }
 

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { installDebian } from '../../scripts/debian.mjs'
 
-/** Where Debian installs packages for. Another Python on the PATH does not find them. */
+/** The Python for which Debian installs packages. Another Python on the PATH does not find them. */
 const PLACES = ['/usr/bin/python3', 'python3']
 
-/** A Python that can talk to PostgreSQL; on Debian as root, its driver is installed. */
+/** A Python with a PostgreSQL driver. On Debian as root, the driver is installed. */
 export function pythonWithPostgres(): string {
   const found = PLACES.find(hasDriver)
   if (found !== undefined) return found

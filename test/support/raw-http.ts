@@ -1,11 +1,11 @@
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A connection to a server of ours, byte by byte: for requests that no HTTP client would send. */
+/** A raw connection to a server, for requests that no HTTP client would send. */
 export interface RawConnection {
   readonly socket: Socket
   write(text: string): void
-  /** All that came, when the server has closed the connection. */
+  /** All received data, when the server has closed the connection. */
   closed(): Promise<string>
 }
 
@@ -16,7 +16,7 @@ export async function rawConnection(url: string): Promise<RawConnection> {
   socket.on('data', (chunk) => {
     answer += String(chunk)
   })
-  // A server that cuts us off is one of the answers that are looked for.
+  // A connection that the server cuts is one of the expected results.
   socket.on('error', () => undefined)
   const closing = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)))
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))

@@ -13,22 +13,22 @@ import type { TestDatabase } from './database.ts'
 import { manyLedgers } from './many-ledgers.ts'
 import { signed, type TestPayload, testSource } from './source.ts'
 
-/** A receiver inside the test's own process. */
+/** A receiver inside the test's process. */
 export interface Receiver {
   readonly hooks: Hookonce<Sources>
   /** Delivers a signed event to the source `test`. */
   send(payload: TestPayload | string): Promise<Response>
-  /** Delivers whatever it is given. */
+  /** Delivers any request. */
   post(init: RequestInit, path?: string): Promise<Response>
-  /** A clean stop: every count that was held back is in the ledger after it. */
+  /** A clean stop. All pending counts are in the ledger afterwards. */
   stop(): Promise<void>
-  /** The same receiver behind node:http; the URL of its root. */
+  /** The same receiver behind node:http. Returns the URL of its root. */
   listen(): Promise<string>
 }
 
 export interface ReceiverOptions {
   readonly sources?: Sources
-  /** What the subscriber of each source wants; `none`: no subscriber. */
+  /** The types of each source's subscriber. `none`: no subscriber. */
   readonly types?: string
   readonly handler?: Handler
   readonly options?: Omit<Options, 'sources' | 'database'>

@@ -8,14 +8,14 @@ import { installDebian } from '../../scripts/debian.mjs'
 import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
-/** A redis-server of a test's own, on its own port and directory. */
+/** The test's own redis-server, with its own port and directory. */
 export interface RedisServer {
   readonly port: number
   readonly url: string
   readonly pid: number
-  /** As a power cut. */
+  /** Kills it, like a power cut. */
   kill(): Promise<void>
-  /** On the same port, with what its append-only file holds. */
+  /** Starts it on the same port, with the content of its append-only file. */
   start(): Promise<void>
   remove(): Promise<void>
 }
@@ -72,7 +72,7 @@ export interface RedisCluster {
   remove(): Promise<void>
 }
 
-/** Three masters without replicas, all slots covered. */
+/** Three masters without replicas, which cover all slots. */
 export async function startRedisCluster(): Promise<RedisCluster> {
   const servers = await Promise.all(
     [1, 2, 3].map(() => startRedis({ 'cluster-enabled': 'yes', 'cluster-node-timeout': '5000' })),
@@ -99,7 +99,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
 }
 
 function quietClient(port: number): Redis {
-  // Refused connections while it starts.
+  // Connections are refused during the start.
   return new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50 }).on('error', () => undefined)
 }
 

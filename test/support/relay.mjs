@@ -1,5 +1,6 @@
-// A process that only relays, to be killed and frozen by the tests at a named point of publishing. Runs on the built
-// package. It posts each message to the tests' recorder, and tells what happens in lines of JSON on standard output.
+// A process that only relays. Tests kill and freeze it at a named point of publishing. Runs on the
+// built package. It posts each message to the tests' recorder, and reports events as lines of JSON
+// on standard output.
 import { hookonce } from '../../dist/index.js'
 import { custom } from '../../dist/sources/index.js'
 
@@ -7,7 +8,7 @@ const config = JSON.parse(process.env.APP_CONFIG)
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 let left = config.crash?.nth ?? Number.POSITIVE_INFINITY
 
-/** Ends or freezes this process, the nth time that the point is reached. */
+/** Ends or freezes this process at the given occurrence of the point. */
 function at(point) {
   if (point !== config.crash?.at) return
   left -= 1
@@ -19,7 +20,7 @@ async function publish({ id, topic, key, body }, { signal }) {
   at('before')
   const headers = { id, topic, key }
   const response = await fetch(config.recorder, { method: 'POST', body, headers, signal })
-  // The recorder has it, and its answer is on the way.
+  // The recorder has the message, and its answer is in transit.
   at('during')
   await response.text()
   at('between')
@@ -40,7 +41,9 @@ process.once('SIGTERM', async () => {
   await hooks.stop()
   process.exit(0)
 })
-// Before it begins: it may be stopped in the middle of beginning, and not come to say so afterwards.
+// Reported before the start: the process may be stopped during its start, and never report
+// afterwards.
 say({ ready: true, pid: process.pid })
-// Nor connect, when it was frozen for long: then it begins again, as whoever runs a service would have it do.
+// After a long freeze the start may fail to connect. It then starts again, like a supervised
+// service.
 await hooks.start().catch(() => hooks.start())

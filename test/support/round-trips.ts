@@ -1,11 +1,11 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Stands before a server, whatever it speaks, and counts how often something is sent after something was heard. */
+/** A proxy for any protocol that counts how often data is sent after data was received. */
 export interface RoundTrips {
-  /** The same server, through this counter. */
+  /** The URL of the same server, through this proxy. */
   readonly url: string
-  /** Since it was last asked. */
+  /** The count since the last call. */
   taken(): number
 }
 

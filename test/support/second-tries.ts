@@ -1,23 +1,20 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
-/**
- * A failed test runs once more: a busy machine can bring what it awaits in an order it did not
- * expect.
- */
+/** A failed test runs once more: on a busy machine, events may come in an unexpected order. */
 export const SECOND_TRY = 1
 
-/** With more of them in one run, the run fails. */
+/** If a run has more second tries, the run fails. */
 const MOST_SECOND_TRIES = 3
 
-/** They search with random input or timing. A wrong result that they see once is a finding. */
+/** These tests search with random input or timing. A single wrong result is a finding. */
 const SEARCHES = /chaos|crash|fuzz|batches/
 
-/** How `until`, vitest, `expect.poll` and Playwright word that a wait ran out. */
+/** The messages of `until`, vitest, `expect.poll` and Playwright for a timeout. */
 const RAN_OUT = /^waited \d+ ms in vain|^Test timed out in|did not succeed in time|Timeout \d+ms exceeded/
 
 /**
- * Lists each test that passed at its second try, with the error of the first. It is not done with
- * that: each is a bug of the test or of the product until somebody has shown which.
+ * Lists each test that passed at its second try, with the error of the first. Each is a bug of the
+ * test or of the product, which must be investigated.
  */
 export default class SecondTries implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {

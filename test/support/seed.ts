@@ -5,14 +5,14 @@ import type { TestDatabase } from './database.ts'
 export interface Seed {
   readonly source?: string
   readonly subscriber?: string
-  /** All in this shard; by their ids without it. */
+  /** The shard of all receipts. Default: the shard of each id. */
   readonly shard?: number
-  /** How long ago the receipts came. */
+  /** The age of the receipts. */
   readonly ageDays?: number
   readonly state?: 'received' | 'processed' | 'failed'
 }
 
-/** Puts receipts with one job each straight into the ledger. Returns the subscriber's number. */
+/** Inserts receipts with one job each directly into the ledger. Returns the subscriber's number. */
 export async function seedJobs(db: TestDatabase, count: number, seed: Seed = {}): Promise<number> {
   const { source = 'test', subscriber = 'app', shard, ageDays = 0, state = 'received' } = seed
   const id = await seedSubscriber(db, source, subscriber)
@@ -51,7 +51,7 @@ export function seedWorker(db: TestDatabase, leaseMs = 30_000): Promise<number> 
   return enlistWorker(db.pool, { leaseMs, host: 'test', pid: 1, serves: [] })
 }
 
-/** As a run that ended would say it. */
+/** Like the record of an ended run. */
 export function settlement(job: JobRef, state: 'processed' | 'retrying' | 'failed' | 'received') {
   const { shard, receiptId, subscriber, fence } = job
   return {

@@ -4,8 +4,8 @@ import { freshDatabase, type TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
 /*
- * Rows of the ledger written by hand, to try one statement on them: whatever their state, all of
- * them lie in shard 0.
+ * Rows of the ledger that a test inserts to try one statement. All of them are in shard 0, in any
+ * state.
  */
 export interface SeededLedger {
   readonly db: TestDatabase
@@ -22,7 +22,7 @@ export interface SeededLedger {
   inOpenTransaction(run: (client: PoolClient) => Promise<unknown>): Promise<void>
   /** Whether an open transaction holds these rows. */
   isLocked(table: string, where: string): Promise<boolean>
-  /** Holds rows locked in a transaction of its own until the test releases them, or ends. */
+  /** Holds row locks in its own transaction until the test releases them, or ends. */
   locked(table: string, where: string): Promise<HeldRows>
 }
 
@@ -34,14 +34,14 @@ export interface SeededJob {
 }
 
 export interface HeldRows {
-  /** Changes the rows, in the transaction that holds them. */
+  /** Changes the rows, in the transaction that locks them. */
   change(set: string): Promise<void>
   commit(): Promise<void>
   /** Waits until another statement waits for these rows. */
   awaited(): Promise<unknown>
 }
 
-/** The receipt's id of a seeded job, and any other id: of shard 0. */
+/** The receipt id of a seeded job, or another id of shard 0. */
 export function idOf(number: number): string {
   return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 }

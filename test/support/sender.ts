@@ -1,11 +1,11 @@
-/** What a sender was told, by event key. */
+/** The answers that a sender got, by event key. */
 export interface Sender {
   readonly acknowledged: Set<string>
   readonly statuses: number[]
   stop(): Promise<void>
 }
 
-/** Four connections that go on sending new events, as fast as they are answered. */
+/** Four connections that keep sending new events, each as soon as the last is answered. */
 export function sendOn(send: (payload: { id: string; type: string }) => Promise<Response>): Sender {
   const acknowledged = new Set<string>()
   const statuses: number[] = []

@@ -24,7 +24,7 @@ declare module 'vitest' {
 }
 
 export const TEMPLATE = 'hookonce_template'
-/** Four files run at a time, and some of them run several gateways. */
+/** Four files run in parallel, and some of them run several gateways. */
 const MAX_CONNECTIONS = 300
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -46,7 +46,7 @@ async function startForTests(): Promise<TestServer> {
   chmodSync(dir, 0o755) // as root the server runs as another user, who must get in
   const first = await startEmbedded({ dir })
   await query(first.url, `alter system set max_connections = ${MAX_CONNECTIONS}`)
-  // The server stops when the last one leaves it.
+  // The server stops when its last user leaves.
   await first.leave()
   const server = await startEmbedded({ dir })
   return {
@@ -58,7 +58,7 @@ async function startForTests(): Promise<TestServer> {
   }
 }
 
-/** A cluster of the installed PostgreSQL; on Debian as root it is installed if it is missing. */
+/** A cluster of the installed PostgreSQL. On Debian as root, a missing PostgreSQL is installed. */
 async function startInstalled(): Promise<TestServer> {
   const cluster = await makeCluster()
   cluster.start()
@@ -76,11 +76,11 @@ export interface Cluster {
   readonly url: string
   /** Holds its data directory and its log. */
   readonly dir: string
-  /** Blocks this process, as `stop` does. */
+  /** Blocks this process, like `stop`. */
   start(): void
   /** Like a power failure: nothing is flushed, and no connection is closed. */
   stop(): void
-  /** The same, while other work of this process goes on. */
+  /** Like `crash`, without blocking other work of this process. */
   started(): Promise<void>
   stopped(): Promise<void>
   /** Makes a standby the primary. */
@@ -94,9 +94,9 @@ export interface Cluster {
 export interface ClusterOptions {
   /** Makes a standby that follows the server at this URL. */
   readonly primaryUrl?: string | undefined
-  /** The folder that gets the cluster's folder. */
+  /** The parent folder of the cluster. */
   readonly within?: string | undefined
-  /** More settings, as `name=value` without spaces. */
+  /** Additional settings, as `name=value` without spaces. */
   readonly settings?: readonly string[] | undefined
 }
 
@@ -121,7 +121,7 @@ export async function makeCluster({
       throw new Error(`${command} failed: ${result.error ?? ''}${result.stdout}${result.stderr}`)
   }
   const runBeside = async (command: string, args: readonly string[]): Promise<void> => {
-    // The server that pg_ctl starts keeps its output: a pipe would stay open.
+    // The server that pg_ctl starts inherits its output: a pipe would stay open.
     const child = spawn(join(bin, command), args, { ...account, cwd: dir, stdio: 'ignore' })
     const [code] = await once(child, 'exit')
     if (code !== 0) throw new Error(`${command} ${args.at(-1)} ended with ${code}; see ${dir}/log`)
@@ -131,7 +131,7 @@ export async function makeCluster({
   if (primaryUrl === undefined) {
     run('initdb', ['-D', data, '-U', 'hookonce', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
   } else {
-    // Copying takes long if there is much; the caller's other work goes on meanwhile.
+    // A large copy takes long. The caller's other work continues meanwhile.
     const copy = ['-d', primaryUrl, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync']
     await promisify(execFile)(join(bin, 'pg_basebackup'), copy, { ...account, cwd: dir })
   }
@@ -211,8 +211,8 @@ export async function makeTemplate(url: string): Promise<void> {
   await admin.connect()
   await admin.query(`create database ${TEMPLATE}`)
   await admin.query('create table idle_database (name text primary key, signature text not null)')
-  // The migration makes this setting for a role with the name of our schema, in one database. Made
-  // here for every database, because clones do not inherit it.
+  // A migration makes this setting for a role with the name of the schema, in one database. It is
+  // made here for every database, because clones do not inherit it.
   await admin.query('alter role current_user set search_path = public')
   await admin.end()
   const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })

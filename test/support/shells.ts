@@ -6,7 +6,7 @@ import { CLI_ENV, MAIN, temporaryDirectory } from './cli.ts'
 
 export type Shell = 'bash' | 'zsh' | 'fish'
 
-/** The shell; on Debian as root it is installed where it is missing. */
+/** The shell. On Debian as root, a missing shell is installed. */
 export function installShell(shell: Shell): string {
   const found = ['/usr/bin', '/bin', '/usr/local/bin', '/opt/homebrew/bin']
     .map((folder) => join(folder, shell))

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FetchBytes, fetchBytes } from '../../src/sources/schemes/fetch-text.ts'
 
-/** What a provider's server says to one request. */
+/** The answer of a provider's server to one request. */
 export type KeyAnswer = string | Buffer | { readonly status: number }
 
 export interface KeyRequest {
@@ -12,12 +12,15 @@ export interface KeyRequest {
   readonly body: string
 }
 
-/** A real server in the place of a provider's: the code under test fetches by its own means, only the host is another. */
+/**
+ * A real server that replaces a provider's server: the code under test fetches as usual, and only
+ * the host is replaced.
+ */
 export interface KeyServer {
   readonly url: string
-  /** The addresses that were asked for, as the code named them. */
+  /** The requested addresses, as the code spelled them. */
   readonly asked: string[]
-  /** What arrived at the server. */
+  /** The requests that arrived at the server. */
   readonly requests: KeyRequest[]
   readonly fetching: FetchBytes
   stop(): Promise<void>

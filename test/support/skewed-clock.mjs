@@ -1,10 +1,10 @@
-// Preloaded with --import: the clock of this process is off by as many milliseconds as SKEW_MS says.
-// Timers and performance.now() stay as they are: they do not follow the clock of the machine.
+// Preloaded with --import: shifts the clock of this process by SKEW_MS milliseconds. Timers and
+// performance.now() do not change, because they do not follow the clock of the machine.
 let skewMs = Number(process.env.SKEW_MS ?? 0)
 const RealDate = Date
 const now = () => RealDate.now() + skewMs
 
-/** From now on the clock is off by this much. */
+/** Shifts the clock by this time from now on. */
 export function setSkew(ms) {
   skewMs = ms
 }

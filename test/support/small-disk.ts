@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A file system of its own, in memory, that can be full at any moment. */
+/** A separate file system in memory, which a test can fill at any time. */
 export interface SmallDisk {
   readonly dir: string
   /** From now on, no file on it can grow. */
@@ -21,7 +21,7 @@ export function mountSmallDisk(): SmallDisk | undefined {
     rmSync(dir, { recursive: true })
     return undefined
   }
-  // A file system in memory can be resized, but not below what it holds.
+  // A file system in memory can be resized, but not below its content.
   const resize = (size: string): boolean =>
     spawnSync('mount', ['-o', `remount,size=${size}`, dir]).status === 0
   const usedBytes = (): number => {
@@ -40,12 +40,12 @@ export function mountSmallDisk(): SmallDisk | undefined {
       if (!resize(SIZE)) throw new Error(`could not resize the file system at ${dir}`)
     },
     remove() {
-      // Lazily: a server that is about to end may still hold its folder.
+      // Unmounted lazily: a server that is ending may still use its folder.
       spawnSync('umount', ['-l', dir])
       rmSync(dir, { recursive: true, force: true })
     },
   }
 }
 
-/** Enough for a million deliveries; only what is written takes memory. */
+/** Enough for a million deliveries. Only written data takes memory. */
 const SIZE = '12g'

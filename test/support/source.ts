@@ -1,6 +1,9 @@
 import { custom } from '../../src/sources/index.ts'
 
-/** A sender that signs with an HMAC and names its events in the body. Processes of their own are told of it. */
+/**
+ * A sender that signs with an HMAC and names its events in the body. Separate processes get its
+ * configuration.
+ */
 export const SENDER = {
   provider: 'test',
   secret: 'secret-of-the-tests',

@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from './database.ts'
 import type { TestPayload } from './source.ts'
 import { until } from './until.ts'
 
-/** A database without a ledger: the first process makes one, with the migrations that it knows. */
+/** A database without a ledger: the first process creates it, with the migrations that it knows. */
 export async function emptyDatabase(): Promise<TestDatabase> {
   const db = await freshDatabase()
   await db.rows('drop schema hookonce cascade')
@@ -14,20 +14,20 @@ export async function emptyDatabase(): Promise<TestDatabase> {
 
 const TYPES = ['count.a', 'write.a', 'transaction.a', 'shared.a']
 
-/** Event n. A quarter of the events want one of ten calls. */
+/** Event n. A quarter of the events request one of ten calls. */
 function eventOf(n: number): TestPayload {
   const type = String(TYPES[n % TYPES.length])
   return { id: `evt_${n}`, type, key: `k${Math.floor(n / TYPES.length) % 10}` }
 }
 
 export interface Load {
-  /** Where events are sent now, in turns. */
+  /** The current addresses to which events are sent, in turns. */
   targets: () => readonly App[]
   readonly sent: number
   stop(): Promise<void>
 }
 
-/** Four senders that send each event until it is acknowledged, as providers do. */
+/** Four senders that send each event until it is acknowledged, like providers. */
 export function load(first: () => readonly App[]): Load {
   let stopped = false
   const state = { targets: first, sent: 0 }
@@ -36,7 +36,7 @@ export function load(first: () => readonly App[]): Load {
       const n = state.sent
       state.sent += 1
       for (let tries = 0; !(await isAcknowledged(n, tries)); tries += 1) await delay(50)
-      // Leaves time to the processes that start meanwhile.
+      // Leaves CPU time to the processes that start meanwhile.
       await delay(10)
     }
   }
@@ -56,8 +56,8 @@ export function load(first: () => readonly App[]): Load {
 }
 
 /**
- * Waits until every event is settled, and expects that each took effect once. `sent` of the events
- * were those of a load.
+ * Waits until every event is settled, and asserts that each took effect once. `sent` events came
+ * from the load.
  */
 export async function expectEachOnce(
   db: TestDatabase,

@@ -1,6 +1,6 @@
 import type { App } from './app.ts'
 
-/** Starts the app again whenever it dies, as an orchestrator does. */
+/** Restarts the app whenever it dies, like an orchestrator. */
 export interface Supervised {
   readonly deaths: number
   stop(): Promise<void>

@@ -2,9 +2,9 @@ import { onTestFinished } from 'vitest'
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
-/** Keeps a table locked, so that the ledger answers only when the test says so. */
+/** Locks a table, so that the ledger answers only when the test releases it. */
 export interface Lock {
-  /** Waits until so many statements stand before the lock. */
+  /** Waits until this many statements wait for the lock. */
   waiters(count: number): Promise<unknown>
   release(): Promise<void>
 }

@@ -6,20 +6,20 @@ import { until } from './until.ts'
 
 type Line = Record<string, unknown>
 
-/** A process of its own that tells what happens in lines of JSON; killed at the end of the test. */
+/** A separate process that reports events as lines of JSON. Killed at the end of the test. */
 export interface TalkingProcess {
   readonly process: ChildProcess
-  /** Every line it has said so far. */
+  /** Every line so far. */
   readonly said: readonly Line[]
-  /** Waits until it says a line with this word. */
+  /** Waits for a line with this word. */
   says(word: string): Promise<Line>
   kill(signal: NodeJS.Signals): void
-  /** Waits for its exit and its last lines, and gives its exit code. */
+  /** Waits for its exit and its last lines. Returns its exit code. */
   exited(): Promise<number | null>
 }
 
 interface Environment {
-  /** What the script finds as JSON in `APP_CONFIG`. */
+  /** The configuration that the script reads as JSON from `APP_CONFIG`. */
   readonly config: object
   readonly env?: Record<string, string> | undefined
 }
@@ -36,7 +36,7 @@ export function startTalking(script: string, { config, env }: Environment): Talk
     errors += String(chunk)
   })
   const gone = once(child, 'exit')
-  // A process exits before the last of its lines is read.
+  // A process may exit before all of its lines are read.
   const closed = once(child, 'close')
   let isClosed = false
   child.once('close', () => {

@@ -2,16 +2,16 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A destination that speaks TCP only: it answers with any bytes, or with none. */
+/** A destination that only speaks TCP: it answers with any bytes, or with none. */
 export interface TcpDestination {
   readonly url: string
-  /** Connections so far. */
+  /** The number of connections so far. */
   readonly connections: () => number
-  /** Connections that are open now. */
+  /** The number of open connections. */
   readonly open: () => number
 }
 
-/** `answer` is called when the head of a request has arrived. */
+/** `answer` is called when the headers of a request have arrived. */
 export async function tcpDestination(
   answer: (socket: Socket, head: string) => void,
 ): Promise<TcpDestination> {

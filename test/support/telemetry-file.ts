@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryDirectory } from './cli.ts'
 
-/* What the processes of a test told the SDK of OpenTelemetry: see file-tracer.mjs. */
+/* The telemetry that the processes of a test exported: see file-tracer.mjs. */
 
 export interface ExportedSpan {
   readonly pid: number
@@ -27,7 +27,7 @@ export interface ExportedMetric {
 export interface TelemetryFile {
   /** For processes that start file-tracer.mjs themselves. */
   readonly env: Record<string, string>
-  /** For processes that must be made to start it. */
+  /** For processes that do not start it themselves. */
   readonly preloadEnv: Record<string, string>
   text(): string
   spans(): ExportedSpan[]

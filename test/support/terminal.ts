@@ -6,9 +6,9 @@ import { until } from './until.ts'
 
 /** A program in a pseudo-terminal of 100 columns, made by `script` of util-linux. */
 export interface Terminal {
-  /** Everything that it has printed, on either stream, with the codes for the terminal. */
+  /** All output of both streams, with the codes for the terminal. */
   readonly output: () => string
-  /** Waits until the terminal has shown this. */
+  /** Waits until the terminal has shown this text. */
   shows(text: string | RegExp): Promise<void>
   /** Types keys: `\\t` is Tab, `\\x03` is Ctrl-C. */
   type(keys: string): void
@@ -25,7 +25,7 @@ export function cliInTerminal(args: readonly string[], env: Record<string, strin
 
 export function inTerminal(words: readonly string[], env: Record<string, string> = {}): Terminal {
   const command = `stty cols 100 rows 30; exec ${words.map(quoted).join(' ')}`
-  // -e gives its exit code, -f writes at once, and no file is kept.
+  // -e returns the program's exit code, -f flushes at once, and the output file is discarded.
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
     env: { ...CLI_ENV, TERM: 'xterm', SHELL: '/bin/sh', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-// One of several processes that an event passes: it receives, works or relays, with the SDK of
+// One of several processes that handle an event: it receives, works or relays, with the SDK of
 // OpenTelemetry. Runs on the built package.
 import './file-tracer.mjs'
 import { createServer } from 'node:http'
@@ -40,7 +40,7 @@ if (config.role === 'receive') {
   await hooks.ledger()
   const receive = hooks.node()
   const tracer = trace.getTracer('app')
-  /** As an instrumentation of HTTP does. */
+  /** Like an instrumentation of HTTP. */
   const instrumented = (request, response) =>
     tracer.startActiveSpan('request', { root: true }, async (span) => {
       await receive(request, response)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Waits for something that will happen, and says what it was when it does not. */
+/** Waits for a condition. If it is not met in time, the error names it. */
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,

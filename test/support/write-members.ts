@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 
 /*
- * Jobs that hand over writes with ctx.write, as data: good ones, and every way to fail or to leave
- * something behind in the session. Whatever changes the session hides in a function, because
- * ctx.write rejects a statement that shows it.
+ * Jobs that hand over writes with ctx.write, as data: valid ones, and every way to fail or to
+ * change the session. Changes of the session are hidden in functions, because ctx.write rejects a
+ * statement that shows them.
  */
 export interface Member {
   readonly kind: string
   readonly statements: readonly MemberStatement[]
-  /** A mistake of the program, which no retry can mend: it fails at the first attempt. */
+  /** A mistake of the program, which no retry can fix: it fails at the first attempt. */
   readonly isFinal?: boolean
 }
 
@@ -24,13 +24,13 @@ const CLASSES =
     ' ',
   )
 
-/** Codes with a rule of their own in write-faults.ts, and their neighbours. */
+/** Codes with their own rule in write-faults.ts, and similar codes. */
 const SPECIAL =
   '08000 08003 08006 08P01 25P02 25P03 25P04 26000 40001 40003 40P01 42P03 42P05 53100 53200 53300 53400 55P03 55P04 57000 57014 57P01 57P02 57P03 57P04 57P05 58000 58030 XX000 XX001'.split(
     ' ',
   )
 
-/** Roles belong to the server, and other tests create the same one. */
+/** Roles belong to the server, and other tests create the same role. */
 export const MEMBER_ROLE = `do $$ begin create role leaked;
   exception when duplicate_object or unique_violation then null; end $$`
 
@@ -65,7 +65,7 @@ export const MEMBER_TABLES = `
   create constraint trigger loud after insert on loud deferrable initially deferred
     for each row execute function leak_late();`
 
-/** What the members wrote, as one JSON value. The order of rows says nothing. */
+/** The rows that the members wrote, as one JSON value. Their order does not count. */
 export const MEMBER_ROWS = `select json_build_object(
   'wrote', (select json_agg(w order by w::text) from wrote w),
   'elsewhere', (select json_agg(w order by w::text) from tenant_a.wrote w),
@@ -204,7 +204,7 @@ function member(kinds: fc.Arbitrary<Member>): fc.Arbitrary<Member> {
   }))
 }
 
-/** Mostly good members: the more fail, the more are committed one by one anyway. */
+/** Mostly valid members: if many fail, most are committed one by one anyway. */
 export const memberBatches: fc.Arbitrary<readonly Member[]> = fc.array(
   fc.oneof(
     { weight: 5, arbitrary: member(good) },

@@ -12,7 +12,7 @@ export async function listener({ redisPort }) {
   const app = express()
   app.use(express.json(), idempotency({ dataAdapter }))
   app.post('/orders', async (/** @type {any} */ request, /** @type {any} */ response) => {
-    // As its docs say: the handler itself must not go on when the reply was kept.
+    // As its docs require: the handler itself must return early if the reply was stored.
     if (getSharedIdempotencyService().isHit(request)) return
     const { status, headers, body } = await makeOrder(request.body)
     response.status(status).set(headers).send(body)

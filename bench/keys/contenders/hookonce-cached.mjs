@@ -4,8 +4,7 @@ import { listening } from '../work.mjs'
 import { callerOver, storeOn } from './hookonce-once.mjs'
 
 /**
- * As hookonce-once, with completed records kept in the process too.
- *
+ * Like hookonce-once, but completed records are also cached in the process.
  * @param {{ redisPort: number }} on
  */
 export const caller = async (on) => callerOver(cachedKeys(await storeOn(on)))

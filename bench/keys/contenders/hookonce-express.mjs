@@ -3,8 +3,7 @@ import express from 'express'
 import { listener as keyed } from './hookonce.mjs'
 
 /**
- * The same inside Express: what express-idempotency is to be compared with.
- *
+ * hookonce inside Express, to be compared with express-idempotency.
  * @param {{ redisPort: number }} on
  */
 export async function listener(on) {

@@ -12,9 +12,8 @@ export async function storeOn({ redisPort }) {
 export const caller = async (on) => callerOver(await storeOn(on))
 
 /**
- * As those peers are used that protect a function and not a route: it is called by hand, with what belongs to the key,
- * and what the function returns is kept.
- *
+ * Used like the peers that protect a function and not a route: the function is called by hand, with
+ * the facts that belong to the key, and its result is stored.
  * @param {import('../../../dist/keys/index.js').KeyStore} store
  */
 export function callerOver(store) {

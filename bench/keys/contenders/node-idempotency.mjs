@@ -4,8 +4,8 @@ import { RedisStorageAdapter } from '@node-idempotency/storage-adapter-redis'
 import { listening, makeOrder } from '../work.mjs'
 
 /**
- * Its core, without a framework: it keeps the body and what is handed to it beside.
- *
+ * The core of the library, without a framework: it stores the body and the additional data that is
+ * passed to it.
  * @param {{ redisPort: number }} on
  */
 export async function caller({ redisPort }) {

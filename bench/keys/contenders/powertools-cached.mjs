@@ -3,8 +3,7 @@ import { listening } from '../work.mjs'
 import { caller as powertools } from './powertools.mjs'
 
 /**
- * As powertools, with its cache in the process.
- *
+ * Like powertools, with its cache in the process.
  * @param {{ redisPort: number }} on
  */
 export const caller = (on) => powertools({ ...on, useLocalCache: true })

@@ -5,8 +5,8 @@ import { createClient } from '@redis/client'
 import { listening, makeOrder } from '../work.mjs'
 
 /**
- * It protects functions, so it keeps what a function returns: status, headers and body as one value.
- *
+ * It protects functions, so it stores the result of a function: status, headers and body as one
+ * value.
  * @param {{ redisPort: number, useLocalCache?: boolean }} on
  */
 export async function caller({ redisPort, useLocalCache = false }) {
@@ -16,10 +16,10 @@ export async function caller({ redisPort, useLocalCache = false }) {
     throwOnNoIdempotencyKey: true,
     expiresAfterSeconds: 86_400,
     useLocalCache,
-    // Not payloadValidationJmesPath: with it, this version refuses every replay from Redis, because the completed
-    // record has lost the hash that it compares.
+    // payloadValidationJmesPath is not used: with it, this version refuses every replay from Redis,
+    // because the completed record lacks the hash that it compares.
   })
-  // Outside of Lambda too it must know how long a run may take, or it has no lock.
+  // Even outside of Lambda it must know how long a run may take. Otherwise it has no lock.
   config.registerLambdaContext(/** @type {any} */ ({ getRemainingTimeInMillis: () => LOCK_MS }))
   const once = makeIdempotent((/** @type {{ key: string, body: any }} */ { body }) => makeOrder(body), {
     persistenceStore: new CachePersistenceLayer({ client }),

@@ -23,7 +23,7 @@ type Listener = (changes: readonly StreamedChange[]) => void
 const listeners = new Set<Listener>()
 const SKIPPED: StreamedChange = { type: 'skipped', tenant: undefined, at: '' }
 
-/** Calls `listener` with each batch of changes. Returns the function that ends it. */
+/** Calls `listener` with each batch of changes. Returns a function that unsubscribes. */
 export function onChange(listener: Listener): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -36,7 +36,7 @@ export function startLive(): void {
   })
   let wasOffline = false
   effect(() => {
-    // Covers changes while the gateway could not be reached.
+    // Covers changes during the time in which the gateway could not be reached.
     if (wasOffline && !isOffline.value) queueMicrotask(() => ring([SKIPPED]))
     wasOffline = isOffline.value
   })
@@ -65,7 +65,7 @@ async function follow(stop: AbortSignal): Promise<void> {
       await readStream(stop, () => {
         failures = 0
         liveState.value = 'streaming'
-        // Covers changes while there was no stream.
+        // Covers changes during the time without a stream.
         if (!isFirst) ring([SKIPPED])
         isFirst = false
       })

@@ -7,16 +7,16 @@ import { useRefresh } from './refresh.ts'
 
 export interface Pages<Item> {
   readonly items: readonly Item[]
-  /** What was read, for `initial` of a later list. */
+  /** The items and cursors so far, for `initial` of a later list. */
   readonly listed: Listed<Item>
-  /** The first page has not arrived yet. */
+  /** True until the first page has arrived. */
   readonly isFirstLoading: boolean
   readonly isLoading: boolean
   readonly hasMore: boolean
   readonly error: unknown
   /** Reads the next page. Does nothing during a read or after the last page. */
   more(): void
-  /** Begins anew. */
+  /** Drops all items and reads the first page. */
   reload(): void
   /** Reads the first page again, and puts new items before the known ones. */
   refresh(): void
@@ -24,17 +24,21 @@ export interface Pages<Item> {
 
 export interface PagesOptions<Item> {
   readonly keyOf: (item: Item) => string
-  /** Read the first page again when something changes, at most this often. */
+  /** How often the list may read its first page again after changes. */
   readonly refreshMs?: number
-  /** Read the first page again this often. For lists whose changes are not in the stream. */
+  /**
+   * How often the list reads its first page again. For lists whose changes are not in the stream.
+   */
   readonly pollMs?: number
-  /** What was read before: the list begins with it, and reads nothing at first. */
+  /**
+   * Items and cursors that were read before. The list begins with them, and reads nothing at first.
+   */
   readonly initial?: Listed<Item> | undefined
 }
 
 /**
  * With a filter that few items match, pages may be empty although there are more. After this many
- * empty pages in a row, the user must ask for more.
+ * empty pages in a row, the user must request more.
  */
 const EMPTY_IN_A_ROW = 5
 /** More items than a person scrolls through. They are all in memory. */
@@ -63,7 +67,7 @@ export function usePages<Item>(
   latest.current = load
   const current = useRef(new AbortController())
   const isBusy = useRef(false)
-  /** Something changed during a read. */
+  /** Whether something changed during a read. */
   const isStale = useRef(false)
 
   const put = useCallback((next: State<Item>) => {

@@ -2,7 +2,7 @@ import type { StreamedChange } from 'hookonce/client'
 import { useEffect, useRef } from 'preact/hooks'
 import { onChange } from './live.ts'
 
-/** Calls `run` after changes that matter, at most once in `everyMs`. Undefined: never. */
+/** Calls `run` after relevant changes, at most once in `everyMs`. Undefined: never. */
 export function useRefresh(
   run: () => void,
   everyMs: number | undefined,

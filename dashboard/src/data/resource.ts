@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isAborted } from '../api.ts'
 import { useRefresh } from './refresh.ts'
 
-/** Something that is read from the API. While it is read again, the old data stays. */
+/** Data that is read from the API. While it is read again, the old data stays. */
 export interface Resource<Data> {
   readonly data: Data | undefined
   /** The error of the last read. Older data may still be shown. */
@@ -13,9 +13,9 @@ export interface Resource<Data> {
 }
 
 export interface ResourceOptions {
-  /** Read again when something changes, at most this often. */
+  /** How often the data may be read again after changes. */
   readonly refreshMs?: number
-  /** Which changes count. Without it, all of them. */
+  /** Selects the changes that count. Without it, all changes count. */
   readonly matters?: (change: StreamedChange) => boolean
 }
 
@@ -32,7 +32,7 @@ export function useResource<Data>(
   })
   const current = useRef<AbortController>(undefined)
   const isBusy = useRef(false)
-  /** Something changed during the read. */
+  /** Whether something changed during the read. */
   const isStale = useRef(false)
   const latest = useRef(load)
   latest.current = load
@@ -63,8 +63,8 @@ export function useResource<Data>(
   }, [])
 
   /**
-   * Lets a read in progress finish. On a slow gateway, restarting it at each change would never
-   * finish.
+   * Lets a read in progress finish. On a slow gateway, a read that restarts at each change would
+   * never finish.
    */
   const refresh = useCallback(() => {
     if (isBusy.current) isStale.current = true

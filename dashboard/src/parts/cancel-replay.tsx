@@ -11,7 +11,7 @@ export interface CancelReplayProps {
   readonly onDone: () => void
 }
 
-/** Shows what stays and what stops, before a replay of many jobs is cancelled. */
+/** Shows the consequences before a replay of many jobs is cancelled. */
 export function CancelReplay({ replay, onClose, onDone }: CancelReplayProps) {
   const { id, name, replayed, expected } = replay
   async function cancel(why: string): Promise<void> {

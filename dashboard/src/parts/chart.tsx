@@ -6,7 +6,7 @@ import { texts } from '../texts.ts'
 
 export interface ChartSeries {
   readonly label: string
-  /** A variable of the tokens, such as `--accent`. */
+  /** The CSS variable of the colour, such as `--accent`. */
   readonly colour: string
   readonly values: readonly number[]
 }
@@ -45,7 +45,7 @@ export function Chart({ label, times, series, format = formatCount, height = 168
       plot.current?.destroy()
       plot.current = undefined
     }
-    // New values are set below, without a new plot.
+    // The effect below sets new values without a new plot.
   }, [theme, height, series.length])
 
   useEffect(() => {
@@ -70,7 +70,7 @@ export function Chart({ label, times, series, format = formatCount, height = 168
   )
 }
 
-/** For screen readers. */
+/** A text for screen readers. */
 function summary(label: string, series: readonly ChartSeries[], format: (value: number) => string): string {
   const parts = series.map(({ label: name, values }) => {
     const sum = values.reduce((all, value) => all + value, 0)

@@ -1,17 +1,17 @@
 import { toast } from '../shell/toasts.tsx'
 import { texts } from '../texts.ts'
 
-export async function copyText(text: string, says: string = texts.copied): Promise<void> {
+export async function copyText(text: string, notice: string = texts.copied): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
-    toast(says)
+    toast(notice)
   } catch {
-    // Without TLS, browsers have a clipboard on loopback names only.
+    // Without TLS, browsers offer a clipboard only on loopback names.
     toast(texts.copyRefused, { isBad: true })
   }
 }
 
-/** A value that a click copies. */
+/** A value that is copied on click. */
 export function Copy({ text, shown = text }: { readonly text: string; readonly shown?: string }) {
   return (
     <button type="button" class="copy" title={texts.copyTitle(text)} onClick={() => void copyText(text)}>

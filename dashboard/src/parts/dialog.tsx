@@ -10,7 +10,7 @@ export interface DialogProps {
   readonly foot?: ComponentChildren
 }
 
-/** A modal dialog. The browser keeps the focus inside, and restores it at the end. */
+/** A modal dialog. The browser keeps the focus inside, and restores it when the dialog closes. */
 export function Dialog({ title, onClose, children, foot }: DialogProps) {
   const ref = useModal(onClose)
   const id = useId()
@@ -29,14 +29,15 @@ export function Dialog({ title, onClose, children, foot }: DialogProps) {
 }
 
 /**
- * Opens a <dialog> while its component is there. A click beside it, and Escape, close it. The focus
- * goes to the element with `data-first`, if there is one.
+ * Opens a <dialog> while its component is mounted. A click outside or Escape closes it. The element
+ * with `data-first`, if there is one, gets the focus.
  */
 export function useModal(onClose: () => void) {
   const ref = useRef<HTMLDialogElement>(null)
   const latest = useRef(onClose)
   latest.current = onClose
-  // At once, not after the next frame: whatever closes the dialog may then move the focus on.
+  // Closes at once, not after the next frame: the code that closes the dialog may move the focus
+  // afterwards.
   useLayoutEffect(() => {
     const dialog = ref.current
     if (!dialog) return
@@ -64,7 +65,7 @@ export function useModal(onClose: () => void) {
 
 export interface PlanDialogProps {
   readonly title: string
-  /** What will happen and what will not, shown before the action. */
+  /** The consequences of the action, shown before it. */
   readonly children: ComponentChildren
   /** The verb on the button. */
   readonly verb: string
@@ -72,7 +73,8 @@ export interface PlanDialogProps {
   /** False while the plan is being read, or if there is nothing to do. */
   readonly isReady?: boolean
   /**
-   * Performs the action, with the reason for the audit. Then the dialog closes, or shows the error.
+   * Performs the action, with the reason for the audit. Afterwards the dialog closes, or shows the
+   * error.
    */
   readonly onConfirm: (why: string) => Promise<void>
   readonly onClose: () => void

@@ -5,6 +5,6 @@ export function download(content: BlobPart, name: string): void {
   link.href = address
   link.download = name
   link.click()
-  // By then the browser has begun to read it.
+  // The browser has begun to read the file by then.
   setTimeout(() => URL.revokeObjectURL(address), 10_000)
 }

@@ -7,7 +7,7 @@ import { type Column, Titles, tracks } from './table.tsx'
 
 export interface RowVerb<Item> {
   readonly keys: string
-  readonly says: string
+  readonly label: string
   readonly run: (item: Item) => void
 }
 
@@ -19,15 +19,15 @@ export interface ExpandTableProps<Item> {
   /** The key of the row that is open. */
   readonly openKey: string | undefined
   readonly onOpen: (key: string | undefined) => void
-  /** What the open row shows below itself. */
+  /** The content below the open row. */
   readonly detail: (item: Item) => ComponentChildren
-  /** Keys that act on the row with the focus, or on the open one. */
+  /** Keys that act on the focused row, or on the open row. */
   readonly verbs?: readonly RowVerb<Item>[]
-  /** False: another table of the page has the keys. */
+  /** False: another table of the page handles the keys. */
   readonly hasKeys?: boolean
 }
 
-/** A table of some rows, one of which may be open. Keys move from row to row. */
+/** A table of a few rows, one of which may be open. Keys move from row to row. */
 export function ExpandTable<Item>(props: ExpandTableProps<Item>) {
   const { label, columns, items, keyOf, openKey, onOpen, detail, verbs = [], hasKeys = true } = props
   const table = useRef<HTMLDivElement>(null)
@@ -46,14 +46,14 @@ export function ExpandTable<Item>(props: ExpandTableProps<Item>) {
     return items[focused()] ?? items.find((item) => keyOf(item) === openKey)
   }
   const keys = [
-    { keys: 'j', says: texts.keys.down, run: () => move(focused() + 1) },
-    { keys: 'k', says: texts.keys.up, run: () => move(focused() - 1) },
+    { keys: 'j', label: texts.keys.down, run: () => move(focused() + 1) },
+    { keys: 'k', label: texts.keys.up, run: () => move(focused() - 1) },
     { keys: 'ArrowDown', run: () => move(focused() + 1) },
     { keys: 'ArrowUp', run: () => move(focused() - 1) },
-    { keys: 'Enter', says: texts.keys.open, run: () => move(focused()) },
-    ...verbs.map(({ keys, says, run }) => ({
+    { keys: 'Enter', label: texts.keys.open, run: () => move(focused()) },
+    ...verbs.map(({ keys, label, run }) => ({
       keys,
-      says,
+      label,
       run: () => {
         const item = chosen()
         if (item !== undefined) run(item)

@@ -10,7 +10,7 @@ export interface EmptyProps {
   readonly command?: string
 }
 
-/** An empty list: why it is empty, and what to do. */
+/** An empty list: the reason, and the next step. */
 export function Empty({ title, children, command }: EmptyProps) {
   return (
     <div class="empty">

@@ -1,7 +1,7 @@
 import type { Pages } from '../data/pages.ts'
 import { texts } from '../texts.ts'
 
-/** Below a short list: reads the next page. */
+/** A button below a short list that reads the next page. */
 export function LoadMore({
   pages,
 }: {

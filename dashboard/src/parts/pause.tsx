@@ -7,10 +7,10 @@ import { PlanDialog } from './dialog.tsx'
 const words = texts.pause
 
 export interface PauseProps {
-  /** The word for it: a source, or a destination. */
+  /** The noun for the target: a source, or a destination. */
   readonly name: string
   readonly isPaused: boolean
-  /** Further consequences of a pause here. */
+  /** Further consequences of this pause. */
   readonly hint: string
   readonly onConfirm: (verb: 'pause' | 'resume', why: string) => Promise<void>
 }

@@ -1,21 +1,21 @@
 import type { RequestOf, ResponseOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
-import { canOperate, client, explain, newKey } from '../api.ts'
+import { canOperate, client, newKey } from '../api.ts'
 import { useResource } from '../data/resource.ts'
 import { formatCount, formatDuration } from '../format.ts'
 import { toast } from '../shell/toasts.tsx'
 import { texts } from '../texts.ts'
 import { CancelReplay } from './cancel-replay.tsx'
-import { PlanDialog } from './dialog.tsx'
-import { Skeleton } from './feedback.tsx'
+import { JobsDialog } from './jobs-dialog.tsx'
 import { Sample } from './sample.tsx'
 
 const words = texts.replayMany
 
 export type Replay = ResponseOf<'GET', '/replays/{id}'>
 
-/** The jobs, as the API selects them. */
+/** The jobs, in the form in which the API selects them. */
 export type ReplayFilter = Omit<RequestOf<'POST', '/replays/plan'>['body'], 'perSecond'>
+type ReplayPlan = ResponseOf<'POST', '/replays/plan'>
 
 export interface ReplayManyProps {
   readonly filter: ReplayFilter
@@ -27,12 +27,15 @@ export interface ReplayManyProps {
   readonly onStarted: (replay: Replay) => void
 }
 
-/** A replay of all matching jobs: counted first, then run in the background at a limited rate. */
+/**
+ * A replay of all matching jobs. They are counted first, then replayed in the background at a
+ * limited rate.
+ */
 export function ReplayManyDialog(props: ReplayManyProps) {
   const { filter, what, suggestedName = '', onClose, onStarted } = props
   const [perSecond, setPerSecond] = useState(50)
   const [name, setName] = useState(suggestedName)
-  const { data: plan, error } = useResource(
+  const planned = useResource(
     (signal) => client.post('/replays/plan', { body: { ...filter, perSecond }, signal }),
     [JSON.stringify(filter), perSecond],
   )
@@ -45,43 +48,15 @@ export function ReplayManyDialog(props: ReplayManyProps) {
   }
 
   return (
-    <PlanDialog
+    <JobsDialog
       title={words.title}
-      verb={plan ? words.verb(plan.jobs) : words.verb(0)}
-      isReady={(plan?.jobs ?? 0) > 0}
+      verb={words.verb(planned.data?.jobs ?? 0)}
+      what={what}
+      planned={planned}
+      consequences={(plan) => <Consequences plan={plan} />}
       onConfirm={confirm}
       onClose={onClose}
     >
-      <p class="muted">{what}</p>
-      {error !== undefined && <p class="fault">{explain(error)}</p>}
-      {!plan && error === undefined && <Skeleton rows={3} />}
-      {plan && (
-        <dl class="consequence">
-          <dt>{words.willRun}</dt>
-          <dd>
-            {words.jobs(plan.jobs, plan.isComplete)}
-            {plan.jobs > 0 && `, ${words.takes(formatDuration(plan.estimatedSeconds * 1_000))}`}
-            <Sample ids={plan.sample} />
-          </dd>
-          <dt>{words.willNot}</dt>
-          <dd>
-            {plan.effects.count === 0
-              ? words.noEffects
-              : words.effects(plan.effects.count, plan.effects.ofJobs)}
-          </dd>
-          {plan.effects.keys.length > 0 && (
-            <dd>
-              <code>{plan.effects.keys.slice(0, 5).join(', ')}</code>
-            </dd>
-          )}
-          {plan.unattended.map(({ source, subscriber }) => [
-            <dt key={`${source} ${subscriber} name`} class="retrying">
-              {texts.event.replay.unattended(subscriber)}
-            </dt>,
-            <dd key={`${source} ${subscriber}`}>{texts.event.replay.unattendedHint}</dd>,
-          ])}
-        </dl>
-      )}
       <label class="field">
         <span>{words.name}</span>
         <input
@@ -105,7 +80,35 @@ export function ReplayManyDialog(props: ReplayManyProps) {
         />
         <small>{words.rateHint}</small>
       </label>
-    </PlanDialog>
+    </JobsDialog>
+  )
+}
+
+function Consequences({ plan }: { readonly plan: ReplayPlan }) {
+  return (
+    <>
+      <dt>{words.willRun}</dt>
+      <dd>
+        {words.jobs(plan.jobs, plan.isComplete)}
+        {plan.jobs > 0 && `, ${words.takes(formatDuration(plan.estimatedSeconds * 1_000))}`}
+        <Sample ids={plan.sample} />
+      </dd>
+      <dt>{words.willNot}</dt>
+      <dd>
+        {plan.effects.count === 0 ? words.noEffects : words.effects(plan.effects.count, plan.effects.ofJobs)}
+      </dd>
+      {plan.effects.keys.length > 0 && (
+        <dd>
+          <code>{plan.effects.keys.slice(0, 5).join(', ')}</code>
+        </dd>
+      )}
+      {plan.unattended.map(({ source, subscriber }) => [
+        <dt key={`${source} ${subscriber} name`} class="retrying">
+          {texts.event.replay.unattended(subscriber)}
+        </dt>,
+        <dd key={`${source} ${subscriber}`}>{texts.event.replay.unattendedHint}</dd>,
+      ])}
+    </>
   )
 }
 

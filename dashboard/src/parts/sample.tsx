@@ -3,7 +3,7 @@ import { texts } from '../texts.ts'
 
 const SAMPLES = 3
 
-/** Some events, in a new browser tab: the dialog stays open. */
+/** Links to some events, in a new browser tab, so that the dialog stays open. */
 export function Sample({ ids }: { readonly ids: readonly string[] }) {
   if (ids.length === 0) return null
   return (

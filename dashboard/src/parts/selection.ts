@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'preact/hooks'
 
-/** Which rows of a list are selected: by mouse, with shift, and by keys. */
+/** The selected rows of a list. Rows are selected by mouse, with shift, and by keys. */
 export interface Selection {
   readonly keys: ReadonlySet<string>
   toggle(key: string): void
-  /** From the last toggled row to this one. */
+  /** Selects all rows from the last toggled row to this one. */
   extendTo(key: string): void
   set(keys: readonly string[]): void
   clear(): void

@@ -4,7 +4,7 @@ export interface SourceNameProps {
   readonly source: string
   readonly tenant: string
   readonly health: string
-  /** The fault in one word. Empty: there is none. */
+  /** The fault in one word. Empty: the source has no fault. */
   readonly fault: string
 }
 

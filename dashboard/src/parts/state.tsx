@@ -1,6 +1,6 @@
 import { texts } from '../texts.ts'
 
-/** One colour for each state, everywhere. */
+/** Each state has the same colour on all pages. */
 const COLOURS: Readonly<Record<string, string>> = {
   processed: 'processed',
   done: 'processed',
@@ -41,7 +41,7 @@ export function State({ state, label, isPlain = false }: StateProps) {
   )
 }
 
-/* The state that needs attention first. */
+/* States, ordered by how urgently they need attention. */
 const WORST = ['attention', 'failed', 'retrying', 'processing', 'received', 'processed']
 
 /** The state of an event, from the states of its jobs. */

@@ -5,10 +5,10 @@ export interface Column<Item> {
   readonly title: string
   /** The title is for screen readers only. */
   readonly isTitleHidden?: boolean
-  /** Its track in the grid: `90px`, `1fr`, `minmax(0, 2fr)`. */
+  /** The width of its track in the grid: `90px`, `1fr`, `minmax(0, 2fr)`. */
   readonly width: string
   readonly align?: 'end'
-  /** `wide`: not on a phone. `widest`: only on a wide window. */
+  /** `wide`: hidden on a phone. `widest`: only in a wide window. */
   readonly shown?: 'wide' | 'widest'
   /** The text of this column is the link of the row. The default is the first column. */
   readonly isLink?: boolean
@@ -34,7 +34,7 @@ export interface TableProps<Item> {
   readonly columns: readonly Column<Item>[]
   readonly items: readonly Item[]
   readonly keyOf: (item: Item) => string
-  /** Where a row leads. */
+  /** The target of a click on a row. */
   readonly hrefOf?: (item: Item) => string | undefined
 }
 

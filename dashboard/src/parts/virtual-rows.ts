@@ -1,9 +1,9 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/* Which rows of a long list are in view. */
+/* The rows of a long list that are in view. */
 
-/** In CSS: --row. */
+/** The height of a row. The CSS variable --row has the same value. */
 export const ROW_PX = 34
 const OVERSCAN = 8
 
@@ -28,7 +28,7 @@ export function useSteady<Item>(
 export interface VirtualRows {
   readonly items: readonly { readonly index: number; readonly start: number }[]
   readonly height: number
-  /** How far it is scrolled, in pixels. */
+  /** The scroll position, in pixels. */
   readonly offset: number
   show(index: number): void
 }
@@ -45,7 +45,7 @@ export function useVirtualRows(
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN,
     initialOffset,
-    // The row of titles stays on top.
+    // The header row stays at the top.
     scrollPaddingEnd: ROW_PX,
     scrollToFn: elementScroll,
     observeElementRect,

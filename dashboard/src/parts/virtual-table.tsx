@@ -8,7 +8,7 @@ import type { Selection } from './selection.ts'
 import { Cells, type Column, Titles, tracks } from './table.tsx'
 import { ROW_PX, useSteady, useVirtualRows } from './virtual-rows.ts'
 
-/** The next page is read when fewer rows than this are left below. */
+/** The next page is read when fewer rows than this remain below. */
 const READ_AHEAD = 60
 
 export interface VirtualTableProps<Item> {
@@ -21,12 +21,12 @@ export interface VirtualTableProps<Item> {
   readonly onEnd?: () => void
   /** Called when the list is scrolled to its top, or away from it. */
   readonly onTop?: (isAtTop: boolean) => void
-  /** Below the last row, such as "all read". */
+  /** The content below the last row, such as "all read". */
   readonly end?: ComponentChildren
   readonly selection?: Selection
   /** Called when the row under the keyboard changes. */
   readonly onActive?: (item: Item | undefined) => void
-  /** Where the list begins. It is kept up to date. */
+  /** The position at which the list begins. It is updated while the user scrolls. */
   readonly position?: ListPosition
 }
 
@@ -77,24 +77,24 @@ export function VirtualTable<Item>(props: VirtualTableProps<Item>) {
   }
 
   useKeys([
-    { keys: 'j', says: texts.keys.down, run: () => void move(active + 1) },
-    { keys: 'k', says: texts.keys.up, run: () => void move(active - 1) },
+    { keys: 'j', label: texts.keys.down, run: () => void move(active + 1) },
+    { keys: 'k', label: texts.keys.up, run: () => void move(active - 1) },
     { keys: 'ArrowDown', run: () => void move(active + 1) },
     { keys: 'ArrowUp', run: () => void move(active - 1) },
     { keys: 'PageDown', run: () => void move(active + 20) },
     { keys: 'PageUp', run: () => void move(active - 20) },
     { keys: 'Home', run: () => void move(0) },
     { keys: 'End', run: () => void move(items.length - 1) },
-    { keys: 'Enter', says: texts.keys.open, run: open },
+    { keys: 'Enter', label: texts.keys.open, run: open },
     ...(selection
       ? [
-          { keys: 'x', says: texts.keys.select, run: toggle },
-          { keys: 'shift+j', says: texts.keys.extend, run: () => extend(active + 1) },
+          { keys: 'x', label: texts.keys.select, run: toggle },
+          { keys: 'shift+j', label: texts.keys.extend, run: () => extend(active + 1) },
           { keys: 'shift+k', run: () => extend(active - 1) },
           { keys: 'shift+ArrowDown', run: () => extend(active + 1) },
           { keys: 'shift+ArrowUp', run: () => extend(active - 1) },
-          { keys: 'mod+a', says: texts.keys.selectAll, run: () => selection.set(items.map(keyOf)) },
-          { keys: 'Escape', says: texts.keys.unselect, run: () => selection.clear() },
+          { keys: 'mod+a', label: texts.keys.selectAll, run: () => selection.set(items.map(keyOf)) },
+          { keys: 'Escape', label: texts.keys.unselect, run: () => selection.clear() },
         ]
       : []),
   ])
@@ -111,10 +111,10 @@ export function VirtualTable<Item>(props: VirtualTableProps<Item>) {
       else selection.toggle(key)
       return
     }
-    // Beside its link, such as on a time.
+    // A click beside the link, such as on a time.
     if (event.target instanceof Element && !event.target.closest('a, button')) navigate(hrefOf(item))
   }
-  // One function for all rows and renders, so that rows that did not change are not rendered.
+  // One function for all rows and renders, so that unchanged rows are not rendered again.
   const latestPress = useRef(press)
   latestPress.current = press
   const [pressed] = useState(() => (event: MouseEvent, index: number) => latestPress.current(event, index))
@@ -177,7 +177,7 @@ interface RowProps<Item> {
   readonly onPress: (event: MouseEvent, index: number) => void
 }
 
-/** Renders again only if something in it has changed, so that scrolling stays smooth. */
+/** Renders again only if one of its properties has changed, so that scrolling stays smooth. */
 class Row<Item> extends Component<RowProps<Item>> {
   override shouldComponentUpdate(next: Readonly<RowProps<Item>>): boolean {
     const names = Object.keys(next) as (keyof RowProps<Item>)[]
@@ -202,7 +202,7 @@ class Row<Item> extends Component<RowProps<Item>> {
   }
 }
 
-/** Selects a row by mouse or finger. With shift, also all rows since the last selected one. */
+/** Selects a row by mouse or touch. With shift, also all rows since the last selected one. */
 function pickColumn<Item>(selection: Selection, keyOf: (item: Item) => string): Column<Item> {
   return {
     name: 'pick',

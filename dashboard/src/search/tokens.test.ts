@@ -13,10 +13,10 @@ test('tokens, quoted values and free text become one filter', () => {
   expect(filterOf('state:failed state:attention')).toEqual({ state: 'attention' })
 })
 
-test('a name without a value, an open quote and a foreign name are not lost or wrong', () => {
+test('a name without a value, an open quote and an unknown name are kept', () => {
   expect(filterOf('source: failed')).toEqual({ q: 'failed' })
   expect(filterOf('error:"no cust')).toEqual({ error: 'no cust' })
-  // A key may hold a colon.
+  // An event key may contain a colon.
   expect(filterOf('order:17')).toEqual({ q: 'order:17' })
   expect(filterOf('key:a:b until:2026-01-01T00:00:00Z')).toEqual({
     key: 'a:b',
@@ -24,17 +24,17 @@ test('a name without a value, an open quote and a foreign name are not lost or w
   })
 })
 
-test('a filter is written as the search that it came from', () => {
+test('a filter is written as the search that it was parsed from', () => {
   for (const text of ['source:stripe', 'error:"no customer" since:2h', 'evt_1 in_2', ''])
     expect(filterOf(searchOf(filterOf(text)))).toEqual(filterOf(text))
 })
 
-test('words know their place', () => {
+test('words have their position', () => {
   const text = 'a source:"x y"  b'
   expect(wordsOf(text).map(({ from, to }) => text.slice(from, to))).toEqual(['a', 'source:"x y"', 'b'])
 })
 
-test('at the caret come names, then values, and the rest of the search stays', () => {
+test('completion at the caret offers names, then values, and keeps the rest of the search', () => {
   const known = { source: ['stripe', 'github', 'my shop'] }
   expect(completionsAt('so', 2, known)).toEqual([
     { label: 'source:', text: 'source:', caret: 7, isName: true },

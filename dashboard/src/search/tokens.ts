@@ -19,10 +19,10 @@ const tokenNames = [
 export type TokenName = (typeof tokenNames)[number]
 
 export interface Word {
-  /** Undefined: free text. */
+  /** Undefined: the token is free text. */
   readonly name: TokenName | undefined
   readonly value: string
-  /** Where it is in the text. */
+  /** The position of the token in the text. */
   readonly from: number
   readonly to: number
 }

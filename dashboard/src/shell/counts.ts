@@ -30,7 +30,7 @@ async function ofLedger(signal: AbortSignal): Promise<Counts> {
   return totals
 }
 
-/** For a token of one tenant: the status covers all tenants. */
+/** A token of one tenant cannot read the status, which covers all tenants. */
 async function ofSources(signal: AbortSignal): Promise<Counts> {
   let failed = 0
   let attention = 0

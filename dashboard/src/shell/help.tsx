@@ -5,19 +5,19 @@ import { texts } from '../texts.ts'
 
 const isHelpOpen = signal(false)
 
-/** `?` lists the keys of the page in view. */
+/** The list of keys of the current page, shown by `?`. */
 export function Help() {
   useKeys([
     {
       keys: '?',
-      says: texts.keys.help,
+      label: texts.keys.help,
       run: () => {
         isHelpOpen.value = true
       },
     },
   ])
   if (!isHelpOpen.value) return null
-  const listed = boundKeys().filter(({ says }) => says !== undefined)
+  const listed = boundKeys().filter(({ label }) => label !== undefined)
   return (
     <Dialog
       title={texts.keys.title}
@@ -26,8 +26,8 @@ export function Help() {
       }}
     >
       <dl class="keys">
-        {listed.map(({ keys, says }) => [
-          <dt key={`${keys} says`}>{says}</dt>,
+        {listed.map(({ keys, label }) => [
+          <dt key={`${keys} label`}>{label}</dt>,
           <dd key={keys}>
             {keyCaps(keys).map((cap) => (
               <kbd key={cap}>{cap}</kbd>

@@ -7,12 +7,12 @@ import { routes } from '../routes.ts'
 import { texts } from '../texts.ts'
 import { nextTheme } from './theme.ts'
 
-/* ⌘K: every page, and every action of the page in view. */
+/* The command palette (⌘K): every page, and every action of the current page. */
 
 export const isPaletteOpen = signal(false)
 
 interface Choice {
-  readonly says: string
+  readonly label: string
   readonly keys?: string
   readonly run: () => void
 }
@@ -21,7 +21,7 @@ export function Palette() {
   useKeys([
     {
       keys: 'mod+k',
-      says: texts.palette.open,
+      label: texts.palette.open,
       run: () => {
         isPaletteOpen.value = !isPaletteOpen.peek()
       },
@@ -34,22 +34,22 @@ function choices(text: string): readonly Choice[] {
   const pages = routes
     .filter(({ rail }) => rail !== undefined)
     .map(({ title, path, key }) => ({
-      says: texts.palette.go(title),
+      label: texts.palette.go(title),
       ...(key === undefined ? {} : { keys: `g ${key}` }),
       run: () => navigate(href(path)),
     }))
-  const verbs = boundKeys().flatMap(({ says, keys, run }) =>
-    says === undefined || keys === 'mod+k' || keys.startsWith('g ')
+  const verbs = boundKeys().flatMap(({ label, keys, run }) =>
+    label === undefined || keys === 'mod+k' || keys.startsWith('g ')
       ? []
-      : [{ says, keys, run: () => run(new KeyboardEvent('keydown')) }],
+      : [{ label, keys, run: () => run(new KeyboardEvent('keydown')) }],
   )
-  const all = [...pages, ...verbs, { says: texts.palette.theme, run: nextTheme }]
+  const all = [...pages, ...verbs, { label: texts.palette.theme, run: nextTheme }]
   const words = text.toLowerCase().split(/\s+/)
-  const found = all.filter(({ says }) => words.every((word) => says.toLowerCase().includes(word)))
+  const found = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
   if (text.trim() === '') return found
   return [
     ...found,
-    { says: texts.palette.search(text.trim()), run: () => navigate(href('/events', { q: text.trim() })) },
+    { label: texts.palette.search(text.trim()), run: () => navigate(href('/events', { q: text.trim() })) },
   ]
 }
 
@@ -69,7 +69,7 @@ function OpenPalette() {
 
   function run(choice: Choice | undefined): void {
     close()
-    // After the dialog has restored the focus.
+    // Runs after the dialog has restored the focus.
     if (choice) setTimeout(choice.run)
   }
 
@@ -100,14 +100,14 @@ function OpenPalette() {
       <ul id="palette-list" role="listbox" aria-label={texts.palette.label} ref={list}>
         {shown.map((choice, index) => (
           <li
-            key={`${choice.says} ${choice.keys}`}
+            key={`${choice.label} ${choice.keys}`}
             id={`palette-${index}`}
             role="option"
             aria-selected={index === chosen}
             onMouseMove={() => setPlace(index)}
             onClick={() => run(choice)}
           >
-            {choice.says}
+            {choice.label}
             {choice.keys !== undefined && (
               <span>
                 {keyCaps(choice.keys).map((cap) => (

@@ -7,8 +7,8 @@ import { texts } from '../texts.ts'
 import { isPaletteOpen } from './palette.tsx'
 
 /**
- * The search at the top of every page. It opens the list of matching events, and is part of its
- * URL.
+ * The search at the top of every page. It opens the list of matching events, and is part of the URL
+ * of the list.
  */
 export function Search() {
   const { path, query } = place.value
@@ -23,7 +23,7 @@ export function Search() {
   useEffect(() => {
     if (mirror.current && field.current) mirror.current.scrollLeft = field.current.scrollLeft
   })
-  useKeys([{ keys: '/', says: texts.keys.search, run: () => field.current?.focus() }])
+  useKeys([{ keys: '/', label: texts.keys.search, run: () => field.current?.focus() }])
   const completions = isOpen ? completionsAt(text, caret, knownValues.value) : []
 
   function edit(next: string, at: number): void {
@@ -34,7 +34,7 @@ export function Search() {
   }
   function take({ text: next, caret: at }: Completion): void {
     edit(next, at)
-    // After the new text is in the field.
+    // Runs after the field shows the new text.
     requestAnimationFrame(() => {
       field.current?.focus()
       field.current?.setSelectionRange(at, at)
@@ -125,7 +125,7 @@ export function Search() {
             id={`completion-${index}`}
             role="option"
             aria-selected={index === chosen}
-            // Before the field loses the focus.
+            // Must run before the field loses the focus.
             onMouseDown={(event) => {
               event.preventDefault()
               take(one)
@@ -140,7 +140,7 @@ export function Search() {
   )
 }
 
-/** The same text behind the field, with its tokens marked. */
+/** The same text behind the field, with its tokens highlighted. */
 function marked(text: string) {
   const parts: preact.ComponentChildren[] = []
   let at = 0

@@ -11,7 +11,7 @@ interface Toast {
 const toasts = signal<readonly Toast[]>([])
 let count = 0
 const SHOWN_MS = 5_000
-/** Failures stay until the user closes them; this many are kept. */
+/** Failures stay until the user closes them. At most this many are kept. */
 const MAX_SHOWN = 4
 
 export function toast(text: ComponentChildren, { isBad = false }: { readonly isBad?: boolean } = {}): void {

@@ -4,7 +4,7 @@ import type { AlertMessage } from '../message.ts'
 export type SendAlert = (
   message: AlertMessage,
   call: {
-    /** The same for every attempt. */
+    /** The id of the message. Every attempt to send it has the same id. */
     readonly id: string
     readonly signal: AbortSignal
   },

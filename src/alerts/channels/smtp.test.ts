@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { testMessage } from '../message.ts'
 import { smtpChannel } from './smtp.ts'
 
-test('without nodemailer the error says what to install', async () => {
+test('without nodemailer the error names the package to install', async () => {
   vi.doMock('nodemailer', () => {
     throw new Error('Cannot find package')
   })

@@ -41,7 +41,8 @@ export function smtpChannel({ server, from, to }: SmtpChannel): SendAlert {
         to: [...to],
         subject: headline(message),
         text: `${bodyText(message)}\n`,
-        // The same for every attempt: many mail programs show a mail that is sent twice only once.
+        // Every attempt has the same id: many mail programs show a mail that arrives twice only
+        // once.
         messageId: `<${id}@hookonce>`,
         headers: { 'auto-submitted': 'auto-generated' },
       })

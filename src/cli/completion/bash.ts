@@ -49,7 +49,7 @@ function argumentWords(argument: ValueKind): string[] {
   return argument === 'provider' ? ['words="$words $(_hookonce_providers)"'] : []
 }
 
-/** After an option that takes a value, only values are offered. */
+/** After an option that takes a value, offers only values. */
 function valueCases(options: readonly OptionSyntax[]): string[] {
   return options.flatMap(({ name, value }) =>
     value === undefined ? [] : [`        ${name}) ${offer(value)}; return ;;`],

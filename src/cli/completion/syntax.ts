@@ -7,7 +7,7 @@
 export type ValueKind = 'file' | 'folder' | 'source' | 'provider' | 'text'
 
 export interface OptionSyntax {
-  /** With its dashes. */
+  /** The name of the option, with its dashes. */
   readonly name: string
   /** Undefined: the option takes no value. */
   readonly value?: { readonly kind: ValueKind; readonly words: readonly string[] } | undefined
@@ -19,7 +19,7 @@ export interface CommandSyntax {
   readonly summary: string
   /** Words that may follow the name, such as `list` and `create`. */
   readonly verbs: readonly string[]
-  /** The kind of its first argument, after the verb if there is one. */
+  /** The kind of the first argument, after the verb if there is one. */
   readonly argument: ValueKind
   readonly options: readonly OptionSyntax[]
 }
@@ -51,7 +51,7 @@ export function syntaxOf({ name, summary, usage }: DescribedCommand, known: Know
   }
 }
 
-/** The forms of this command, each as one line that begins after its name. */
+/** The forms of this command, each as one line that begins after the command's name. */
 function ownLines(synopsis: string, name: string): string[] {
   return synopsis
     .replaceAll(/\n\s+/g, ' ')
@@ -93,7 +93,7 @@ function kindOf(option: string, value: string): ValueKind {
   return option === 'provider' ? 'provider' : 'text'
 }
 
-/** The first words of the usage about an option: `  --since   received at …`. */
+/** The description of an option in the usage: `  --since   received at …`. */
 function meaningsIn(text: string): Map<string, string> {
   const found = [...text.matchAll(/^ *((?:--[a-z-]+(?:, )?)+)(?::| {2,}) *(\S.*)$/gm)]
   return new Map(

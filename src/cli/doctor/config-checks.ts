@@ -11,7 +11,7 @@ import { encryptionKeysFrom, requireEncryptionKeys } from '../open-ledger.ts'
 
 export interface CheckedFile {
   readonly findings: readonly Finding[]
-  /** Undefined: there is no file, or it has faults. */
+  /** Undefined: there is no file, or the file has faults. */
   readonly config?: GatewayConfig | undefined
   /** The secrets that the file refers to, with their places in it. */
   readonly secrets: readonly NamedSecret[]
@@ -50,11 +50,14 @@ function configFault(error: HookonceError): Finding {
 
 export interface NamedSecret {
   readonly place: string
-  /** `env:NAME` or `file:/path`. */
+  /** A reference to a secret: `env:NAME` or `file:/path`. */
   readonly reference: string
 }
 
-/** Every reference to a secret in a configuration, wherever it is. The database is a URL. */
+/**
+ * Every reference to a secret in a configuration, at any depth. The database is a URL, not a
+ * reference.
+ */
 function secretsIn(value: unknown, place = ''): NamedSecret[] {
   if (typeof value === 'string')
     return /^(env|file):/.test(value) && place !== 'database' ? [{ place, reference: value }] : []
@@ -65,7 +68,8 @@ function secretsIn(value: unknown, place = ''): NamedSecret[] {
 }
 
 /**
- * The secrets that `hookonce dev` would take from the environment, and those of hookonce itself.
+ * The secrets that `hookonce dev` would take from the environment, and the secrets of hookonce
+ * itself.
  */
 function secretsOfEnvironment(env: NodeJS.ProcessEnv): NamedSecret[] {
   return [...providerIds.map(secretVariable), 'HOOKONCE_ADMIN_TOKEN']
@@ -121,7 +125,7 @@ function isReadableByAll(file: string): boolean {
   return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
 }
 
-/** The keys that encrypt payloads, or what is wrong with them. */
+/** The keys that encrypt payloads, or their fault. */
 export function encryptionKeys(
   configured: readonly string[] | undefined,
 ): { readonly keys: readonly string[] } | { readonly fault: Finding } {

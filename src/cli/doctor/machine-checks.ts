@@ -7,7 +7,11 @@ export function nodeFinding(version: string): Finding {
   if (refused !== undefined) return fail('node', `Node.js ${version}`, refused)
   const [major = 0] = version.split('.').map(Number)
   if (major % 2 === 1)
-    return warn('node', `Node.js ${version}`, 'odd versions get fixes for half a year only: use an even one')
+    return warn(
+      'node',
+      `Node.js ${version}`,
+      'odd versions get fixes for half a year only: use an even version',
+    )
   return ok('node', `Node.js ${version}`)
 }
 
@@ -17,7 +21,7 @@ const FAIL_FREE = GIGABYTE / 2
 const WARN_SHARE = 0.1
 
 export interface LedgerPlace {
-  /** Undefined: the server is not ours, and its disk cannot be seen from here. */
+  /** Undefined: the server is not embedded, so its disk cannot be inspected from this process. */
   readonly dataDir: string | undefined
   readonly ledgerBytes: number
 }

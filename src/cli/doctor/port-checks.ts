@@ -34,7 +34,7 @@ export async function portFinding({ host, port, flag }: Place): Promise<Finding>
   )
 }
 
-/** The error code of trying to listen; undefined: it worked. */
+/** The error code of an attempt to listen. Undefined: the attempt succeeded. */
 async function listenFault(host: string, port: number): Promise<string | undefined> {
   const probe = createServer()
   try {
@@ -62,7 +62,7 @@ async function isHookonce(host: string, port: number): Promise<boolean> {
     }
     return (await response.text()) === 'alive\n'
   } catch {
-    // No HTTP server, or one that does not answer, so not hookonce.
+    // There is no HTTP server, or it does not answer: it is not hookonce.
     return false
   }
 }
@@ -71,7 +71,9 @@ const LISTENING = '0A'
 /** The name of a program, without its arguments: they may hold a secret. */
 const MAX_NAME = 60
 
-/** The program that listens, on Linux, if this account may see it. */
+/**
+ * The program that listens on the port. Found only on Linux, and only if this account may see it.
+ */
 function ownerOf(port: number): string | undefined {
   if (process.platform !== 'linux') return undefined
   const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => listenersIn(file, port)))

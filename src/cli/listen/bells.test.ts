@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { adminClient } from '../../client/index.ts'
 import { type Bell, bells } from './bells.ts'
 
-/** Rings of a response that comes in these pieces. */
+/** The notifications from a response that arrives in these pieces. */
 async function ringsOf(pieces: readonly string[]): Promise<Bell[]> {
   const body = ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)))
   const headers = { 'content-type': 'text/event-stream' }
@@ -18,7 +18,7 @@ async function ringsOf(pieces: readonly string[]): Promise<Bell[]> {
 const recorded = (at: string): string =>
   `id: 1-1\nevent: recorded\ndata: {"type":"recorded","at":"${at}"}\n\n`
 
-test('it rings for the opening, recorded and skipped events, also when they come in pieces', async () => {
+test('it notifies for the opening, recorded and skipped events, also in pieces', async () => {
   const text = [
     'retry: 1000\nid: 1-0\ndata: {"type":"open"}\n\n',
     ': still here\n\n',
@@ -33,11 +33,11 @@ test('it rings for the opening, recorded and skipped events, also when they come
     { latest },
   ])
   expect(await ringsOf([': still here\n\n', 'event: job\ndata: {}\n\n'])).toEqual([])
-  // The time of a skip is of another clock.
+  // The time of a `skipped` change comes from another clock.
   const skipped = 'event: skipped\ndata: {"at":"2026-01-01T12:00:00.000Z"}\n\n'
   expect(await ringsOf([skipped])).toEqual([{ latest: undefined }])
 })
 
-test('a change without an end is not collected for ever', async () => {
+test('a change without an end is not buffered without limit', async () => {
   await expect(ringsOf(['data: ', 'x'.repeat(1_500_000)])).rejects.toThrow('too long')
 })

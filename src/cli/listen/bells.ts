@@ -2,8 +2,8 @@ import type { AdminClient } from '../../client/index.ts'
 import { ask, GatewayAway } from './gateway-calls.ts'
 
 /*
- * Turns the stream of the gateway into notifications to read the list of events again. Events are
- * taken from the list only, so nothing is lost if the stream skips a change or breaks off.
+ * Turns the stream of the gateway into notifications that the list of events has changed. The list
+ * alone provides events, so no event is lost if the stream skips a change or breaks off.
  */
 
 export interface Bell {

@@ -5,7 +5,7 @@ async function* newestFirst(count: number): AsyncGenerator<number> {
   for (let number = count; number > 0; number -= 1) yield number
 }
 
-test('of a long list the oldest are sent first, and the rest is listed again', async () => {
+test('of a long list the oldest events are sent first, and the rest is listed again', async () => {
   const all = () => true
   expect(await oldestOf(newestFirst(3), all, 3)).toEqual({ events: [1, 2, 3], isWhole: true })
   expect(await oldestOf(newestFirst(7), all, 3)).toEqual({ events: [1, 2, 3], isWhole: false })

@@ -12,22 +12,22 @@ import { type Content, waited } from './send.ts'
 
 export interface Following {
   readonly from: string
-  /** For requests with a deadline. */
+  /** The client for requests with a deadline. */
   readonly client: AdminClient
-  /** For the stream, which has no deadline. */
+  /** The client for the stream, which has no deadline. */
   readonly streamClient: AdminClient
   readonly position: Position
   readonly filter: Filter
   readonly report: Report
   readonly stop: AbortSignal
-  /** Called once, when events from now on are found. */
+  /** Called once, as soon as new events would be found. */
   onReady(): void
   /** Undefined: sending was stopped, and the event must be sent again. */
   send(event: ListedEvent, content: Content): Promise<Outcome | undefined>
 }
 
 export interface Filter {
-  /** Asked of the gateway. */
+  /** The filters that the gateway applies. */
   readonly query: { readonly source?: string; readonly type?: string }
   /** The remaining filters, which the gateway cannot combine. */
   matches(event: ListedEvent): boolean
@@ -37,11 +37,11 @@ const PAGE = 200
 /** Events per listing. If there are more, the oldest are sent first, and the list is read again. */
 const MAX_LISTED = 10_000
 
-/** Delays between two connections: at least as long as the stream demands. */
+/** Delays between two connections. The first is the shortest delay that the stream allows. */
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
 
-/** Runs until it is stopped. Only an outage before the first connection is an error. */
+/** Runs until it is stopped. An outage is an error only before the first connection. */
 export async function follow(following: Following): Promise<void> {
   const { from, streamClient, position, report, stop } = following
   let isReady = false
@@ -76,7 +76,7 @@ async function startNow({ from, client, position }: Following): Promise<void> {
   await ask(from, async () => {
     for await (const event of client.items('/events', { query: { limit: PAGE } })) {
       if (position.isSet() && Date.parse(event.receivedAt) < position.listFrom().getTime()) break
-      // The first one is the newest, and sets the start time.
+      // The list begins with the newest event, which sets the start time.
       position.note(event)
       latest.push(event)
     }
@@ -110,13 +110,13 @@ async function unsent({ from, client, position, filter }: Following): Promise<Ol
 }
 
 interface Oldest<Item> {
-  /** The oldest first. */
+  /** The oldest event first. */
   readonly events: readonly Item[]
-  /** False: there were more events, which are newer. */
+  /** False: there were more events, which are newer than these. */
   readonly isWhole: boolean
 }
 
-/** The oldest events of a list that begins with the newest. Holds only these in memory. */
+/** The oldest events of a list that begins with the newest. Holds only these events in memory. */
 export async function oldestOf<Item>(
   list: AsyncIterable<Item>,
   isWanted: (item: Item) => boolean,
@@ -142,7 +142,10 @@ async function handle(following: Following, event: ListedEvent): Promise<boolean
   return true
 }
 
-/** The content, or why there is none: past its retention, forgotten, or just pruned. */
+/**
+ * The content of an event, or the reason why it no longer exists: retention, `forget`, or a prune
+ * just now.
+ */
 async function contentOf(
   { from, client }: Following,
   id: string,

@@ -16,14 +16,14 @@ export class GatewayAway extends HookonceError {
 
 /** The token that `listen` needs. */
 const TOKEN_ADVICE =
-  'Make a token on the gateway with `hookonce token create laptop --role viewer --bodies`, and pass it in HOOKONCE_TOKEN, or with --token env:NAME or --token file:/path.'
+  'Create a token on the gateway with `hookonce token create laptop --role viewer --bodies`, and pass it in HOOKONCE_TOKEN, or with --token env:NAME or --token file:/path.'
 
 /** Makes one request. An outage becomes GatewayAway; a refusal stays an ApiError. */
 export async function ask<Answer>(from: string, request: () => Promise<Answer>): Promise<Answer> {
   try {
     return await request()
   } catch (error) {
-    // An error of the caller itself, such as a position that cannot be saved.
+    // An error of this process, such as a position that cannot be saved.
     if (error instanceof HookonceError) throw error
     if (!(error instanceof ApiError))
       throw new GatewayAway(`${from} does not answer: ${networkFault(error)}`, { cause: error })
@@ -49,7 +49,7 @@ export async function checkAccess(client: AdminClient, from: string): Promise<vo
     if (answer instanceof ApiError && answer.code === undefined) throw notGateway(from, answer.message)
     throw error
   })
-  if (typeof session.bodies !== 'boolean') throw notGateway(from, 'the answer is not of hookonce')
+  if (typeof session.bodies !== 'boolean') throw notGateway(from, 'the answer does not come from hookonce')
   if (!session.bodies)
     throw new HookonceError(
       'CONFIG_INVALID',

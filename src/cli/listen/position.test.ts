@@ -13,26 +13,26 @@ function directory(): string {
 const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 12, 0, second))
 const event = (id: string, second: number) => ({ id, receivedAt: at(second).toISOString() })
 
-test('the seconds before the last event are listed again, without the events that are known', () => {
+test('the seconds before the last event are listed again, without the known events', () => {
   const dir = directory()
   const position = openPosition(dir, 'one')
   expect([position.isSet(), position.isResumed]).toEqual([false, false])
   position.note(event('a', 0))
   position.note(event('b', 20))
-  // Committed late: it appears after "b".
+  // This event was committed late, so it appears after "b".
   position.note(event('c', 15))
   position.save()
   const again = openPosition(dir, 'one')
   expect([again.isSet(), again.isResumed]).toEqual([true, true])
   expect(again.listFrom()).toEqual(at(10))
   expect(['a', 'b', 'c', 'd'].filter(again.knows)).toEqual(['b', 'c'])
-  // Nothing of an earlier time moves it back.
+  // An earlier time does not move the position back.
   again.advance(at(5))
   expect(again.listFrom()).toEqual(at(10))
   expect(openPosition(dir, 'another').isSet()).toBe(false)
 })
 
-test('a time that is asked for is where the list begins, and known events are sent again', () => {
+test('the list begins at a requested time, and known events are sent again', () => {
   const position = openPosition(directory(), 'one')
   position.note(event('a', 30))
   position.startAt(at(0))

@@ -6,10 +6,9 @@ import { HookonceError } from '../../model/errors.ts'
 import { prepareDir, usingDir } from '../local-secret.ts'
 
 /*
- * Where a `listen` stopped: the time of its last event by the ledger's clock, and which events it
- * sent shortly before. A commit dates its rows when it begins, so an event may appear in the list
- * after a later one. The last seconds are therefore listed again, without the events that are
- * known.
+ * The position of a `listen`: the time of its last event by the ledger's clock, and the events that
+ * it sent shortly before. A commit dates its rows when it begins, so an event may appear in the
+ * list after a later one. So the last seconds are listed again, without the known events.
  */
 
 export interface Handled {
@@ -19,18 +18,18 @@ export interface Handled {
 
 export interface Position {
   readonly file: string
-  /** Whether a file of an earlier run was found. */
+  /** Whether the file of an earlier run was found. */
   readonly isResumed: boolean
-  /** False: `note` or `startAt` must set it first. */
+  /** False: `note` or `startAt` must set the position first. */
   isSet(): boolean
   /** The time from which events are to be listed. */
   listFrom(): Date
   knows(id: string): boolean
   /** Starts at this time, and forgets the known events. */
   startAt(time: Date): void
-  /** The event needs no further attempt. */
+  /** Records that the event needs no further attempt. */
   note(event: Handled): void
-  /** All events up to this time are handled. */
+  /** Records that all events up to this time are handled. */
   advance(time: Date): void
   save(): void
 }
@@ -38,11 +37,13 @@ export interface Position {
 /** Longer than any commit of the gateway. */
 const OVERLAP_MS = 10_000
 /**
- * Known events within the overlap. Above this number the oldest are forgotten, and may be sent
- * again.
+ * The number of known events within the overlap. Beyond it the oldest are forgotten, and may be
+ * sent again.
  */
 const MAX_KNOWN = 50_000
-/** After a crash, at most the events of this time are repeated. Each save writes the whole file. */
+/**
+ * Each save writes the whole file. After a crash, the events since the last save are sent again.
+ */
 const SAVE_EVERY_MS = 100
 
 const stored = z.strictObject({
@@ -103,13 +104,15 @@ function readStored(file: string): z.infer<typeof stored> | undefined {
     text = readFileSync(file, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new HookonceError('CONFIG_INVALID', `${file} cannot be read: remove it to start anew`, {
+    throw new HookonceError('CONFIG_INVALID', `${file} cannot be read: remove it to start from now`, {
       cause: error,
     })
   }
   try {
     return stored.parse(JSON.parse(text))
   } catch (error) {
-    throw new HookonceError('CONFIG_INVALID', `${file} is damaged: remove it to start anew`, { cause: error })
+    throw new HookonceError('CONFIG_INVALID', `${file} is damaged: remove it to start from now`, {
+      cause: error,
+    })
   }
 }

@@ -30,7 +30,7 @@ export interface Attempt {
 export interface Start {
   readonly from: string
   readonly to: string
-  /** Undefined: from now on. */
+  /** Undefined: events are followed from now on. */
   readonly since: Date | undefined
   readonly isResumed: boolean
   readonly file: string
@@ -61,7 +61,7 @@ export function reporter(isJson: boolean): Report {
       const begin = since ? `from ${since.toISOString()}` : 'from now on'
       line(
         { ready: true, from, to, since: since ?? null, resumed: isResumed, file },
-        `listening to ${from} for ${to}, ${isResumed ? 'where it stopped: ' : ''}${begin}\nCtrl-C ends it. The next start goes on where it stopped (${file}); --since 0s starts anew.`,
+        `listening to ${from} for ${to}, ${isResumed ? 'where it stopped: ' : ''}${begin}\nCtrl-C ends it. The next start continues where it stopped (${file}); --since 0s starts from now.`,
       )
     },
     attempt({ event, number, outcome, status, error, ms, retryInMs }) {

@@ -10,7 +10,7 @@ import type { Attempt, ListedEvent, Outcome } from './report.ts'
 
 export interface Content {
   readonly body: Uint8Array<ArrayBuffer>
-  /** Lines of `name: value`. */
+  /** The headers, as lines of `name: value`. */
   readonly headers: string
 }
 
@@ -23,9 +23,9 @@ export interface LocalApp {
   onAttempt(attempt: Attempt): void
 }
 
-/** Delays between the attempts: together as long as most apps take to restart. */
+/** Delays between the attempts. Most apps restart within their sum. */
 const WAITS_MS = [500, 1_000, 2_000, 4_000] as const
-/** As long as a destination may take by default. */
+/** The default timeout of a destination. */
 const ANSWER_WITHIN_MS = 30_000
 
 /** Undefined: sending was stopped before an attempt succeeded, so the event must be sent again. */
@@ -48,7 +48,7 @@ export async function sendToApp(
   }
 }
 
-/** False: it was stopped. */
+/** False: sending was stopped. */
 export async function waited(ms: number, stop: AbortSignal): Promise<boolean> {
   await delay(ms, undefined, { signal: stop }).catch((error) => {
     if (!stop.aborted) throw error
@@ -79,7 +79,7 @@ function outcomeOf(answer: Answer): 'delivered' | 'refused' | 'failed' {
 }
 
 /**
- * Names of signature headers. Those of the sender are kept under another name, as in forwarding.
+ * Names of signature headers. A header of the sender with such a name is renamed, as in forwarding.
  */
 const SIGNATURE_NAMES = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
 

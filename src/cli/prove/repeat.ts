@@ -21,7 +21,7 @@ function shown(arg: string): string {
   return url === '' ? arg : `${name}${withoutPassword(url)}`
 }
 
-/** As a shell reads it. */
+/** Quotes an argument for a shell. */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

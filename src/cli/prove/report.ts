@@ -104,8 +104,8 @@ function findingLines({ where, expected, seen }: Finding): string[] {
 }
 
 /**
- * A table that records each delivery looks like a doubled effect. Only its owner can know the
- * difference.
+ * A table that records each delivery looks like a doubled effect. Only the owner of the receiver
+ * knows the difference.
  */
 function hintFor({ findings }: ScheduleResult): string[] {
   const table = findings.find(({ fault, where }) => fault === 'doubled' && !where.includes(' '))

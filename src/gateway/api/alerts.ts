@@ -28,7 +28,7 @@ const alert = z.object({
   times: count.meta({ description: 'How often it was opened.' }),
 })
 
-/** More alerts than a person can read at once. Older alerts beyond it are omitted. */
+/** More alerts than a person can read at once. Older alerts are omitted. */
 const MOST = 1_000
 
 const list = route({

@@ -20,14 +20,14 @@ import { findRoute, routes } from './routes.ts'
 import { answerSession, isSessionPath } from './session.ts'
 
 /*
- * The admin API: find the route → authenticate and authorise → check the input → answer. It knows
- * paths only from `/api/v1` on, so it works under any mount path.
+ * The admin API: find the route → authenticate and authorise → check the input → answer. Its paths
+ * begin with `/api/v1`, so it works under any mount path.
  */
 
 export interface ApiOptions extends Pick<AdminAddress, 'token'> {
-  /** What requests without a token may do. */
+  /** The rights of requests without a token. */
   readonly local: LocalAccess
-  /** On the operators' connections. */
+  /** The ledger, on the operators' connections. */
   readonly ledger: () => Promise<Ledgers>
   readonly gateway: GatewayFacts
   /** Receives unexpected errors, which are faults of hookonce. */
@@ -41,11 +41,14 @@ export interface Api {
   close(): Promise<void>
 }
 
-/** Requests in progress. More would only wait for the few connections of operators. */
+/**
+ * The limit on requests in progress. More requests would only wait for the few connections of
+ * operators.
+ */
 const MAX_IN_PROGRESS = 64
 /** The header that names the ledgers which could not be read. */
 const UNREACHABLE = 'hookonce-unreachable-ledgers'
-/** Strangers can send log-ins, and slowly, so log-ins have a separate limit. */
+/** Strangers can send log-ins, also slow ones, so log-ins have a separate limit. */
 const MAX_LOG_INS = 16
 
 export function adminApi(options: ApiOptions): Api {
@@ -86,7 +89,7 @@ export function adminApi(options: ApiOptions): Api {
     gate: door,
     answer(request, response, at) {
       const isLogIn = isSessionPath(at.path) && request.method === 'POST'
-      // A stream does not count: it waits for changes, and holds no connection.
+      // A stream does not count towards the limit: it waits for changes, and holds no connection.
       const inRoom = isLogIn ? logIns : requests
       inRoom(() => reply(request, at))
         .then((answer) => sendReply(response, answer))
@@ -95,7 +98,7 @@ export function adminApi(options: ApiOptions): Api {
           if (!(told instanceof HookonceError)) options.onTrouble(error)
           sendError(response, told)
         })
-        // The unread part of a refused request.
+        // Discards the unread part of a refused request.
         .finally(() => request.resume())
         .catch(options.onTrouble)
     },
@@ -106,7 +109,7 @@ export function adminApi(options: ApiOptions): Api {
   }
 }
 
-/** Runs work, unless the limit is reached. */
+/** Runs `work`, unless the limit is reached. */
 function room(most: number, noun: string): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let inProgress = 0
   return async (work) => {
@@ -155,7 +158,7 @@ async function answerRoute({
   const answer = async (): Promise<Reply> => {
     const result = await route.answer(context, { params, query, body: body?.value })
     if (!route.response) return rawReply(result as RawReply)
-    // Omits everything that the schema does not name, so that nothing is shown by accident.
+    // Omits values that the schema does not name, so nothing is shown by accident.
     return { status: route.status, json: route.response.parse(result) }
   }
   if (!route.isKeyed) return withUnreachable(await answer(), unreachable)
@@ -163,7 +166,7 @@ async function answerRoute({
   return withUnreachable(await keyed.once(request, asked, answer), unreachable)
 }
 
-/** Names the ledgers whose part is missing in the answer. */
+/** Names the ledgers that are missing from the answer. */
 function withUnreachable(reply: Reply, names: ReadonlySet<string>): Reply {
   if (names.size === 0) return reply
   return { ...reply, headers: { ...reply.headers, [UNREACHABLE]: [...names].join(', ') } }

@@ -24,7 +24,7 @@ test('the addresses of one IPv6 network count as one', () => {
   expect(() => limit.check('2001:db8:1:3::1')).not.toThrow()
 })
 
-test('a thousand addresses are remembered; one more forgets the oldest', () => {
+test('a thousand addresses are remembered, and one more replaces the oldest', () => {
   const limit = attempts(() => 0)
   for (let n = 0; n < 10; n += 1) limit.failed('oldest')
   for (let n = 0; n < 999; n += 1) limit.failed(`address ${n}`)

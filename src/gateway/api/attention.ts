@@ -122,7 +122,7 @@ const confirmDone = route({
   },
 })
 
-/** JavaScript has already rounded such a number: the handler would get a different one. */
+/** JavaScript has already rounded such a number, so the handler would get a different number. */
 function requireSafeIntegers(value: unknown): void {
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
     throw new HookonceError(

@@ -5,25 +5,28 @@ import { type Role, roles } from '../../operate/tokens.ts'
 /** The caller and its rights. */
 export interface Caller {
   /**
-   * Never reused: a new token gets a new id, even with the same name. The keys of `Idempotency-Key`
-   * belong to it.
+   * The id is never reused: a new token gets a new id, even with the same name. An
+   * `Idempotency-Key` belongs to this id.
    */
   readonly id: string
-  /** For the audit: the name of its token. */
+  /** The actor for the audit: the name of the token. */
   readonly name: string
   readonly role: Role
-  /** The only tenant that it may see; undefined: all of them. */
+  /** The only tenant that the caller may see. Undefined: all tenants. */
   readonly tenant: string | undefined
-  /** Whether it may read bodies, headers and payloads. */
+  /** Whether the caller may read bodies, headers and payloads. */
   readonly bodies: boolean
   readonly address: string
 }
 
-/** Who may call a route. */
+/** The access rule of a route. */
 export interface RouteAccess {
-  /** The least role that may call it; `anyone`: also without a token. */
+  /** The least role that may call the route. `anyone`: no token is needed. */
   readonly role: Role | 'anyone'
-  /** `ledger`: about all tenants, so a token that is bound to one may not call it. */
+  /**
+   * `ledger`: the route is about all tenants, so a token that is bound to one tenant may not call
+   * it.
+   */
   readonly scope: 'tenant' | 'ledger'
 }
 
@@ -48,12 +51,15 @@ export function tenantFor({ tenant, name }: Caller, asked: string | undefined): 
   throw new HookonceError('FORBIDDEN', `"${name}" is limited to the tenant "${tenant}"`)
 }
 
-/** Whether the caller may see an object of this tenant. For other callers it does not exist. */
+/**
+ * Whether the caller may see an object of this tenant. If not, the object does not exist for the
+ * caller.
+ */
 export function isVisible({ tenant }: Caller, owner: string): boolean {
   return tenant === undefined || tenant === owner
 }
 
-/** For the audit: who decides, why, and from which address. */
+/** The audit entry: who decides, why, and from which address. */
 export function reasonOf({ name, address }: Caller, why: string): DecisionReason {
   return { by: name, why, address }
 }

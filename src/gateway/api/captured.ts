@@ -17,7 +17,7 @@ const fields = {
   method: z.string(),
   url: z.string(),
   bodyBytes: count,
-  isCut: z.boolean().meta({ description: 'Whether the body was longer than what is kept.' }),
+  isCut: z.boolean().meta({ description: 'Whether the body was truncated.' }),
   durationMs: z.number(),
   looksLike: z.array(z.string()).readonly().meta({ description: 'Providers, best guess first.' }),
   advice: z.string().meta({ description: 'What to configure.' }),

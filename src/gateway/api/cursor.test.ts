@@ -4,7 +4,7 @@ import { type FoundPage, pageWithCursors, readCursor, sliceOf } from './cursor.t
 
 const asked = { list: 'things', filter: { source: 'a', since: undefined } }
 
-test('a cursor leads back to its place, whatever the position holds', () => {
+test('a cursor leads back to its place, for any position', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, maxLength: 100, unit: 'grapheme' }), (position) => {
       const { next, previous } = pageWithCursors({ data: [], next: position, previous: position }, asked)
@@ -14,7 +14,7 @@ test('a cursor leads back to its place, whatever the position holds', () => {
   )
 })
 
-test('no other text is a cursor, nor is one of another list or filter', () => {
+test('neither another text nor a cursor of another list or filter is accepted', () => {
   const { next } = pageWithCursors({ data: [], next: '5:five' }, asked)
   const cursor = next ?? ''
   const others = [
@@ -29,7 +29,7 @@ test('no other text is a cursor, nor is one of another list or filter', () => {
   )
 })
 
-test('pages of a whole list go forward and back, also if the item at the cursor is gone', () => {
+test('pages of a whole list go forward and back, even if the item at the cursor was deleted', () => {
   const items = ['g', 'c', 'a', 'f', 'b', 'e', 'd']
   const page = (place: { after?: string; before?: string }, from = items): FoundPage<string> =>
     sliceOf({ items: from, keyOf: (item) => item, limit: 3 }, place)

@@ -3,8 +3,8 @@ import { HookonceError } from '../../model/errors.ts'
 
 /*
  * Opaque cursors: a direction, a position, and a checksum over both and over the query. The
- * checksum is no secret. It detects a cursor that was truncated, edited, or taken from another list
- * or filter. A forged cursor only leads to another position of a list that the caller may read
+ * checksum is not secret. It detects a cursor that was truncated, edited, or taken from another
+ * list or filter. A forged cursor only leads to another position of a list that the caller may read
  * anyway.
  */
 
@@ -27,7 +27,7 @@ export function readCursor(cursor: string | undefined, asked: Asked): Place {
   const isCanonical = Buffer.from(decoded).toString('base64url') === cursor
   const [, checksum, direction, position = ''] = /^([0-9a-f]{16})([ab])(.{1,600})$/s.exec(decoded) ?? []
   if (!isCanonical || checksum === undefined || checksum !== checksumOf(asked, `${direction}${position}`))
-    throw new HookonceError('CURSOR_INVALID', 'the cursor is not one of this list and these filters')
+    throw new HookonceError('CURSOR_INVALID', 'the cursor belongs to another list or to other filters')
   return direction === 'a' ? { after: position } : { before: position }
 }
 
@@ -39,7 +39,7 @@ export interface Page<Item> {
 
 export interface FoundPage<Item> {
   readonly data: readonly Item[]
-  /** Positions; undefined: there is no such page. */
+  /** The positions of the neighbouring pages. Undefined: there is no next or previous page. */
   readonly next?: string | undefined
   readonly previous?: string | undefined
 }
@@ -65,12 +65,12 @@ function checksumOf({ list, filter }: Asked, content: string): string {
 
 export interface Pageable<Item> {
   readonly items: readonly Item[]
-  /** Unique in the list. */
+  /** Returns a key that is unique in the list. */
   readonly keyOf: (item: Item) => string
   readonly limit: number
 }
 
-/** A page of a list that is read as a whole, because it is always short. */
+/** A page of a short list that is always read as a whole. */
 export function sliceOf<Item>(
   { items, keyOf, limit }: Pageable<Item>,
   { after, before }: Place,
@@ -89,7 +89,7 @@ export function sliceOf<Item>(
   }
 }
 
-/** If the item no longer exists, its former position is used. */
+/** If the item no longer exists, the page begins where the item was. */
 function indexOf(keys: readonly string[], position: string): number {
   const [, index = '', key = ''] = /^(-?\d{1,6}):(.*)$/s.exec(position) ?? []
   const found = keys.indexOf(key)

@@ -51,10 +51,9 @@ export const eventChain = z.object({
         startedAt: time.nullable(),
         finishedAt: time.nullable(),
         worker: z.int().nullable(),
-        holder: z
-          .object({ host: z.string(), pid: z.int(), isAlive: z.boolean() })
-          .nullable()
-          .meta({ description: 'The worker that runs it. Not alive: nobody has taken over the job yet.' }),
+        holder: z.object({ host: z.string(), pid: z.int(), isAlive: z.boolean() }).nullable().meta({
+          description: 'The worker that runs it. Not alive: no other worker has taken over the job yet.',
+        }),
         reason: z.string().nullable(),
         held: z.boolean().meta({ description: 'Whether a pause holds it.' }),
         steps: z.array(z.string()).readonly(),

@@ -127,12 +127,12 @@ async function recordHeaders(
   await recordLook(ledger, look, reasonOf(caller, 'read the headers and results'))
 }
 
-/** For the caller, an event of another tenant does not exist. */
+/** An event of another tenant does not exist for the caller. */
 async function visibleEvent({ ledger, caller }: ApiContext, id: string): Promise<EventChain> {
   return visible(caller, id, (tenant) => readEvent(ledger, id, { tenant }))
 }
 
-/** The same error for an id of another tenant as for one that does not exist. */
+/** An id of another tenant causes the same error as an unknown id. */
 async function visible<Found>(
   caller: Caller,
   id: string,

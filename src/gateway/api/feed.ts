@@ -10,15 +10,15 @@ import type { LiveBody } from './reply.ts'
  */
 
 export interface Feed {
-  /** Changes as server-sent events, until the client goes away or the stream is over. */
+  /** Changes as server-sent events, until the client disconnects or the stream ends. */
   open(client: FeedClient): LiveBody
   close(): void
 }
 
 export interface FeedClient {
-  /** The only tenant whose changes it gets; undefined: all tenants. */
+  /** The only tenant whose changes the client gets. Undefined: all tenants. */
   readonly tenant: string | undefined
-  /** The id of the last event that it received. */
+  /** The id of the last event that the client received. */
   readonly lastId: string | undefined
   /** Whether the client may still read the stream: its token may have been revoked. */
   isAllowed(): Promise<boolean>
@@ -33,12 +33,12 @@ const MAX_PER_LOOK = 1_000
 /** Changes that are kept for clients that reconnect. */
 const MAX_KEPT = 2 * MAX_PER_LOOK
 /**
- * Changes that wait for a slow client. Above this number it is disconnected, and reconnects with
- * its last id.
+ * The number of changes that may wait for a slow client. Beyond it the client is disconnected, and
+ * reconnects with its last id.
  */
 const MAX_WAITING = 4 * MAX_PER_LOOK
 const MAX_CLIENTS = 50
-/** Proxies close connections that are silent for a minute. */
+/** Proxies close connections without traffic after a minute. */
 const HEARTBEAT_MS = 15_000
 /** After this time the client reconnects. */
 const MAX_STREAM_MS = 5 * 60_000
@@ -49,7 +49,7 @@ const CHECK_EVERY_MS = 2_000
  * disconnected.
  */
 const CUT_AFTER_MS = 1_000
-/** A client that was away for longer should read its lists again. */
+/** A client that was disconnected for longer should read its lists again. */
 const MAX_AWAY_MS = 60 * 60_000
 
 /**
@@ -75,13 +75,16 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
   const clients = new Set<Client>()
   let kept: Sent[] = []
   let watch: ReturnType<typeof watchChanges> | undefined
-  /** The position from which a new watch continues. */
+  /** The position at which a new watch begins. */
   let lookedAt: Date | undefined
   let looking: Promise<void> | undefined
   let checkedAt = performance.now()
   let number = 0
 
-  /** Ids increase, even across restarts: the time, then a number for the changes of one poll. */
+  /**
+   * Ids increase, even across restarts: an id is the time, then a number among the changes of one
+   * poll.
+   */
   function nextId(): string {
     number += 1
     return `${Date.now()}-${number}`
@@ -101,7 +104,7 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
     client.ring()
   }
 
-  /** Frees the place at once, whether or not the client still reads. */
+  /** Frees the place of the client at once, whether or not it still reads. */
   function end(client: Client): void {
     if (client.isOver) return
     client.isOver = true
@@ -117,7 +120,8 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
       try {
         if (!(await client.isAllowed())) end(client)
       } catch (error) {
-        // Unknown: the ledger cannot be read, so there is nothing to send either.
+        // Access is unknown while the ledger cannot be read. There is nothing to send meanwhile
+        // either.
         onTrouble(error)
       }
     }
@@ -131,15 +135,15 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
       send(await watch.look())
       lookedAt = new Date(startedAt - CLOCKS_APART_MS)
     } catch (error) {
-      // A reload has closed this ledger's connections. The next poll uses those of the new one.
+      // A reload has closed the connections of this ledger. The next poll uses the new connections.
       watch = undefined
       onTrouble(error)
     }
   }
 
   /**
-   * Polls while there are clients. Without clients nothing is watched: the next client starts a new
-   * watch.
+   * Polls while there are clients. Without clients there is no watch: the next client starts a new
+   * one.
    */
   async function lookOn(): Promise<void> {
     while (clients.size > 0) {
@@ -153,7 +157,7 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
     looking = undefined
   }
 
-  /** Resolves after the first poll: it finds everything that is committed from then on. */
+  /** Resolves after the first poll, which finds everything that is committed from then on. */
   function begin(): Promise<void> {
     looking ??= look().finally(() => void lookOn())
     return looking
@@ -171,7 +175,7 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
     const since = Number(/^(\d{13})-\d+$/.exec(lastId)?.[1] ?? 0) - CLOCKS_APART_MS
     const reset = sentOf(nextId(), skipped())
     if (since < Date.now() - MAX_AWAY_MS) return [reset.text]
-    // The id is from another process, or older than the kept changes: reads from the ledger, which
+    // The id is from another process, or older than the kept changes. Reads from the ledger, which
     // repeats some changes.
     const changes = await watchChanges(await ledger(), { since: new Date(since) }).look()
     const skips = changes.length > MAX_PER_LOOK ? [skipped()] : []
@@ -185,7 +189,7 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
     clients.add(client)
     try {
       await begin()
-      // A client without an id starts now; `retry` is its delay before it reconnects.
+      // A client without an id starts at the present. `retry` is its delay before it reconnects.
       yield `retry: 1000\nid: ${client.lastId ?? nextId()}\ndata: {"type":"open"}\n\n`
       for (const text of await missed(client)) yield text
       while (!client.isOver) {
@@ -226,12 +230,12 @@ function sentOf(id: string, change: Change): Sent {
   return { id, tenant, text: `id: ${id}\nevent: ${change.type}\ndata: ${data}\n\n` }
 }
 
-/** Changes without a tenant concern the whole ledger, except `skipped`. */
+/** Changes without a tenant concern the whole ledger. `skipped` is an exception. */
 function isFor(tenant: string | undefined, { tenant: owner, text }: Sent): boolean {
   return tenant === undefined || tenant === owner || text.includes('\nevent: skipped\n')
 }
 
-/** Waits for the next change. False: none came in time. */
+/** Waits for the next change. False: no change came in time. */
 function rung(client: Client): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => done(false), HEARTBEAT_MS)

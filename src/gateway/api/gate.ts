@@ -15,26 +15,26 @@ import { attempts } from './attempts.ts'
 import type { Caller } from './caller.ts'
 
 /*
- * Authenticates a request. There are three ways in: a token in the header `authorization`, a
- * session in a cookie, and on a loopback listener without HOOKONCE_ADMIN_TOKEN, being local, as far
- * as `LocalAccess` allows.
+ * Authenticates a request. A request has access by a token in the header `authorization`, by a
+ * session in a cookie, or because it is local. Local requests have the rights of `LocalAccess`, on
+ * a loopback listener without HOOKONCE_ADMIN_TOKEN.
  */
 
 export interface Gate {
   /** Throws UNAUTHENTICATED, unless the request has access. `wanted` is the requested route. */
   identify(request: IncomingMessage, wanted?: 'api' | 'metrics'): Promise<Entry>
-  /** Throws CROSS_SITE if another site may have made the browser send this. */
+  /** Throws CROSS_SITE if another site may have made the browser send this request. */
   requireSameSite(request: IncomingMessage, entry: Entry | undefined): void
   /** Opens a session of a token, for a browser. */
   logIn(request: IncomingMessage, token: string): Promise<LogIn>
-  /** Ends the session. Returns the cookie that removes the browser's own. */
+  /** Ends the session. Returns the cookie that deletes the session's cookie in the browser. */
   logOut(request: IncomingMessage, entry: Entry): Promise<string>
 }
 
 export interface Entry {
   readonly caller: Caller
   readonly session?: BrowserSession | undefined
-  /** A browser adds cookies and its own address to any request, but never this header by itself. */
+  /** A browser adds cookies to any request, but never this header. */
   readonly byHeader: boolean
 }
 
@@ -56,7 +56,7 @@ export interface GateOptions extends Pick<AdminAddress, 'token'> {
   readonly ledger: () => Promise<Ledgers>
 }
 
-/** Names with a colon: no stored token can have them. */
+/** These names contain a colon, so no stored token can have them. */
 const ENVIRONMENT = 'env:HOOKONCE_ADMIN_TOKEN'
 const LOCAL = 'local:loopback'
 const CSRF_HEADER = 'x-hookonce-csrf'
@@ -102,7 +102,7 @@ export function gate({ token: environmentToken, local = 'nothing', ledger }: Gat
     throw unauthenticated('the token is unknown, expired or revoked')
   }
 
-  /** Undefined: the session has ended. If no token is needed, the caller is then a local one. */
+  /** Undefined: the session has ended. If no token is needed, the caller is then a local caller. */
   async function ofSession(secret: string, address: string): Promise<Entry | undefined> {
     if (!recent.has(secret)) limit.check(address)
     const found = await readSession(await ledger(), secret, environmentToken)
@@ -145,8 +145,8 @@ export function gate({ token: environmentToken, local = 'nothing', ledger }: Gat
 const MAX_RECENT = 200
 
 /**
- * Digests of tokens and sessions that were valid when last used. They are still looked up, but
- * failures of others behind the same proxy do not lock them out.
+ * Digests of tokens and sessions that were valid at their last use. They are still looked up, but
+ * failed attempts of other clients behind the same proxy do not lock them out.
  */
 function recentlyGood() {
   const good = new Set<string>()
@@ -212,7 +212,7 @@ function cookieOf(request: IncomingMessage): string | undefined {
   return found !== undefined && /^[A-Za-z0-9_-]{43}$/.test(found) ? found : undefined
 }
 
-/** Browsers send at least one of the two headers with a request that changes something. */
+/** With a request that changes something, browsers send at least one of the two headers. */
 function isSameSite({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
@@ -221,7 +221,7 @@ function isSameSite({ headers }: IncomingMessage): boolean {
   return /^https?:\/\/(.+)$/.exec(origin)?.[1] === host
 }
 
-/** Compares digests, so that the duration reveals nothing about the secret, not even its length. */
+/** Compares digests, so that the duration reveals neither the secret nor its length. */
 function isSame(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted))
 }
@@ -250,8 +250,8 @@ const PROXY_HEADERS =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-.*|x-envoy-.*|x-original-.*|x-amzn-.*|x-azure-.*)$/
 
 /**
- * A proxy on this machine lets others in, whatever the name in its request is. By default nginx
- * adds no header, but uses HTTP/1.0.
+ * A proxy on this machine lets strangers in, whatever host its requests name. By default nginx adds
+ * no header, but uses HTTP/1.0.
  */
 function isForwarded({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.0' || Object.keys(headers).some((name) => PROXY_HEADERS.test(name))
@@ -262,7 +262,7 @@ function notThroughProxy(): HookonceError {
   return new HookonceError('FORBIDDEN', fault)
 }
 
-/** Against DNS rebinding: a web page can resolve its own name to 127.0.0.1 in a local browser. */
+/** Prevents DNS rebinding: a web page can resolve its own name to 127.0.0.1 in a local browser. */
 function notLocal(): HookonceError {
   const fault =
     'without an admin token this listener answers to the names 127.0.0.1, [::1] and localhost only'

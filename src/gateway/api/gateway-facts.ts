@@ -9,7 +9,7 @@ export interface DestinationFacts {
   readonly name: string
   /** Without user, password and query, which may be secrets. */
   readonly url: string
-  /** What it gets, by source. */
+  /** The event types that the destination gets, by source. */
   readonly routes: readonly DestinationRoute[]
   readonly concurrency: number
   readonly timeoutMs: number
@@ -22,14 +22,14 @@ interface DestinationRoute {
   readonly types: readonly string[]
 }
 
-/** The facts about its gateway that the API needs, besides the ledger. */
+/** The facts about the gateway that the API needs, besides the ledger. */
 export interface GatewayFacts {
   readonly destinations: () => readonly DestinationFacts[]
-  /** Requests to sources that are not configured. Undefined: none are kept. */
+  /** Requests to sources that are not configured. Undefined: they are not kept. */
   readonly captured?: Pick<CaptureRing, 'list' | 'find'> | undefined
   /** A command that sends a signed event. Undefined: only `hookonce dev` has one. */
   readonly firstEvent?: () => string | undefined
-  /** The URL where this gateway receives deliveries. Undefined: it does not, or not yet. */
+  /** The URL where this gateway receives deliveries. Undefined: it does not listen. */
   readonly deliveryUrl: () => string | undefined
   /** Whether each view of a body is recorded in the audit. */
   readonly auditBodies: () => boolean
@@ -44,7 +44,7 @@ export function gatewayFacts(config: () => GatewayConfig, options: GatewayFactsO
   return {
     ...options,
     prepareTest: testEvents(config, options.deliveryUrl),
-    // A reload may change it.
+    // A function, because a reload may change the value.
     auditBodies: () => config().admin?.auditBodies !== 'off',
     destinations() {
       const { destinations, routes, sources } = config()

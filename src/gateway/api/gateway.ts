@@ -7,7 +7,7 @@ export const gatewayRoutes = [
     path: '/gateway',
     access: { role: 'viewer', scope: 'tenant' },
     tag: 'gateway',
-    summary: 'Show what this gateway is for, and a command to try it',
+    summary: 'Show the purpose of this gateway, and a command to try it',
     response: z.object({
       captures: z
         .boolean()

@@ -12,8 +12,8 @@ import type { Reply } from './reply.ts'
 import type { Route } from './route.ts'
 
 /*
- * Idempotency-Key for our own POSTs, by hookonce/keys over the ledger's database. A repeated
- * request gets the first reply, and nothing happens twice.
+ * Idempotency-Key for the POST requests of the API, by hookonce/keys over the ledger's database. A
+ * repeated request gets the first reply, and nothing happens twice.
  */
 
 export interface Keyed {
@@ -29,7 +29,7 @@ export interface KeyedRequest {
   readonly body: string
 }
 
-/** Expired keys that each keyed request removes: more than it adds. */
+/** The number of expired keys that each keyed request removes: more than it adds. */
 const SWEPT_WITH_EACH = 10
 
 export function keyedReplies(ledger: () => Promise<Ledgers>): Keyed {

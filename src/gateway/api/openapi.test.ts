@@ -10,7 +10,7 @@ test('the document is valid OpenAPI 3.1, by the rules of a linter', async () => 
   expect(found.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([])
 })
 
-test('the linter sees a fault', async () => {
+test('the linter detects a fault', async () => {
   const config = await createConfig({ extends: ['recommended-strict'] })
   const document = openApi(routes, '/api/v1')
   const source = JSON.stringify({ ...document, paths: { '/x/{id}': { get: { responses: {} } } } })

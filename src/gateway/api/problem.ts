@@ -13,7 +13,7 @@ export interface Problem {
   readonly detail: string
   readonly code: ErrorCode
   readonly retryable: boolean
-  /** The faults of an invalid request: where, and what is wrong. */
+  /** The faults of an invalid request: the place and the reason of each. */
   readonly errors?: readonly FieldFault[]
 }
 
@@ -34,7 +34,7 @@ export class InvalidRequest extends HookonceError {
   }
 }
 
-/** Undefined: the error is not in the catalogue, and its text is not for strangers. */
+/** Undefined: the error is not in the catalogue, so its text must not be sent. */
 export function problemOf(error: unknown): Problem {
   if (!(error instanceof HookonceError)) return problem('INTERNAL_ERROR', 'an unexpected error')
   const detail = error.message.slice(`${error.code}: `.length)

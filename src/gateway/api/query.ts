@@ -5,7 +5,7 @@ import { InvalidRequest } from './problem.ts'
 
 const NONE = z.strictObject({})
 
-/** Checks the parameters of a URL. Unknown and repeated ones are errors. */
+/** Checks the parameters of a URL. Unknown parameters and repeated parameters are errors. */
 export function parseQuery(schema: z.ZodObject = NONE, url: string): Record<string, unknown> {
   const given = new Map<string, unknown>()
   // A value may also contain a question mark.
@@ -16,15 +16,13 @@ export function parseQuery(schema: z.ZodObject = NONE, url: string): Record<stri
     const field = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined
     given.set(name, field ? fromText(field, text) : text)
   }
-  // Not by assignment: `__proto__` would set no property, and so be accepted.
+  // An assignment to `__proto__` would set no property, so the unknown parameter would be accepted.
   const checked = schema.safeParse(Object.fromEntries(given), PLAIN)
   if (!checked.success) throw new InvalidRequest('query', checked.error.issues)
   return checked.data
 }
 
-/**
- * A URL holds text. Text that is neither a number nor a boolean is left to the schema to refuse.
- */
+/** A URL holds text. The schema refuses text that is neither a number nor a boolean. */
 function fromText(field: z.core.$ZodType, text: string): unknown {
   const { def } = field._zod
   if ('innerType' in def) return fromText(def.innerType as z.core.$ZodType, text)

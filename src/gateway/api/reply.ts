@@ -10,12 +10,13 @@ export interface LiveBody {
   /** The client has disconnected. */
   end(): void
   /**
-   * Aborted if the body is over and the client does not read the rest: the client is disconnected.
+   * Aborted if the body has ended and the client does not read the rest. The client is then
+   * disconnected.
    */
   readonly cut: AbortSignal
 }
 
-/** A response. Has `json` or `body`; without both it is empty. */
+/** A response. It has `json` or `body`; without both it is empty. */
 export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -23,7 +24,7 @@ export interface Reply {
   readonly body?: string | Buffer | LiveBody
 }
 
-/* Responses are for one caller at one time: never cached, and never rendered as a page. */
+/* A response is for one caller at one time, so it is never cached, and never rendered as a page. */
 const ALWAYS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -47,7 +48,7 @@ export async function sendReply(response: ServerResponse, reply: Reply): Promise
   // Ends the body here: the pipeline would notice a closed connection only at the next chunk.
   response.once('close', body.end)
   if (response.destroyed) body.end()
-  // A client that disconnects ends its stream: that is not a failure.
+  // A client that disconnects ends its stream. That is not a failure.
   await pipeline(body.texts, response, { signal: body.cut }).catch((error) => {
     if (!response.destroyed) throw error
   })

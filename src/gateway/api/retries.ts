@@ -21,7 +21,7 @@ const wanted = {
 
 const wantedJobs = z.strictObject(wanted)
 
-/** Jobs per request, because a person waits for the answer. */
+/** The limit on jobs per request, because a person waits for the answer. */
 const MAX_JOBS = 5_000
 const SAMPLE = 10
 
@@ -42,7 +42,7 @@ const plan = route({
     jobs: count,
     isComplete,
     sample: z.array(z.string()).readonly().meta({ description: 'Receipts of some of the jobs.' }),
-    firstDueAt: time.nullable().meta({ description: 'When the first of them is due by itself.' }),
+    firstDueAt: time.nullable().meta({ description: 'When the first of them is due without this request.' }),
     lastDueAt: time.nullable(),
     unattended: z
       .array(z.object({ source: z.string(), subscriber: z.string(), since: time, othersRun: z.boolean() }))

@@ -15,14 +15,14 @@ export type Method = 'GET' | 'POST' | 'DELETE'
 
 /** The input of a route's handler. */
 export interface ApiContext {
-  /** On the operators' connections. */
+  /** The ledger, on the operators' connections. */
   readonly ledger: Ledgers
   readonly caller: Caller
   readonly gateway: GatewayFacts
   readonly feed: Feed
   /** The header `last-event-id`: the position from which a stream continues. */
   readonly lastEventId: string | undefined
-  /** Whether the caller still has access: for responses that last. */
+  /** Whether the caller still has access. For long responses. */
   isAllowed(): Promise<boolean>
 }
 
@@ -44,7 +44,7 @@ export interface RouteInput {
   readonly body: unknown
 }
 
-/** The types of a route, for the client. They exist only in the compiler. */
+/** The types of a route, for the client. They exist only at compile time. */
 export interface RouteTypes<Query, Body, Response> {
   readonly query: Query
   readonly body: Body
@@ -57,7 +57,7 @@ export interface Route<
   Types extends RouteTypes<unknown, unknown, unknown> = RouteTypes<unknown, unknown, unknown>,
 > {
   readonly method: M
-  /** With `{name}` for the parts that vary. */
+  /** The path, with `{name}` for the variable parts. */
   readonly path: Path
   readonly access: RouteAccess
   /** The subject: the tag in the OpenAPI document. */
@@ -70,7 +70,7 @@ export interface Route<
   /** The media type of a response that is not JSON. */
   readonly media: string | undefined
   readonly status: number
-  /** Whether it changes something: such a route takes an Idempotency-Key. */
+  /** Whether the route changes something. If so, it accepts an Idempotency-Key. */
   readonly isKeyed: boolean
   answer(context: ApiContext, input: RouteInput): Promise<unknown>
   readonly types?: Types

@@ -52,8 +52,8 @@ export const routes = [
     tag: 'document',
     summary: 'This document',
     response: z.record(z.string(), z.unknown()),
-    // Answered by the dispatcher, because only it knows the mount path.
-    answer: () => Promise.reject(new Error('the document is answered by the dispatcher')),
+    // The dispatcher answers this route, because only it knows the mount path.
+    answer: () => Promise.reject(new Error('the dispatcher must answer this route')),
   }),
 ] as const satisfies readonly Route[]
 
@@ -100,7 +100,7 @@ function decoded(part: string): string | undefined {
     const text = decodeURIComponent(part)
     return text.includes('\0') ? undefined : text
   } catch {
-    // Not valid UTF-8, so it names nothing.
+    // The path is not valid UTF-8, so it names nothing.
     return undefined
   }
 }

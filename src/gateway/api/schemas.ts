@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /* Schemas that several subjects share. */
 
-/** A time in a response: a Date inside, ISO 8601 outside. */
+/** A time in a response: a Date in the program, ISO 8601 in the JSON. */
 export const time = z.codec(z.date(), z.iso.datetime(), {
   decode: (date) => date.toISOString(),
   encode: (text) => new Date(text),
@@ -28,7 +28,7 @@ export const moment = z
   })
   .meta({ description: 'ISO 8601, or how long ago: 90s, 15m, 2h, 7d.', example: '2h' })
 
-/** PostgreSQL's text holds no NUL, and no name in a ledger is longer. */
+/** PostgreSQL's text cannot hold a NUL. Every name in a ledger is at most this long. */
 export const text = z
   .string()
   .min(1)

@@ -66,9 +66,9 @@ function shown({ caller, session }: Entry): z.output<typeof shownSession> {
   return { name, role, tenant, bodies, csrf: session?.csrf ?? null, expiresAt }
 }
 
-/** Answered above. */
+/** `sessionAnswer` above answers this route. */
 function unreachable(): Promise<never> {
-  return Promise.reject(new Error('a session is answered before the routes'))
+  return Promise.reject(new Error('POST /session must be answered before the routes'))
 }
 
 export const sessionRoutes = [

@@ -61,7 +61,7 @@ export const resumeResponse = pauseResponse.extend({
   probes: count.meta({ description: 'Open circuits whose next probe is due now instead of later.' }),
 })
 
-/** Resumes, and wakes the workers if that changed anything. */
+/** Resumes a source. Wakes the workers if the source was paused. */
 export async function resumed(
   { ledger, caller }: ApiContext,
   target: PauseTarget,

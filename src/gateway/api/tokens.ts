@@ -46,7 +46,7 @@ const create = route({
   tag,
   summary: 'Make a token',
   description: 'The answer holds the token. It is not stored, so this is the only time it is shown.',
-  // A stored reply would hold the token.
+  // The route accepts no Idempotency-Key: the stored reply would hold the token.
   isKeyed: false,
   status: 201,
   body: z.strictObject({

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Capture, capture } from './capture.ts'
 import type { CapturedRequest } from './ring.ts'
 
-/** A server that captures everything. */
+/** A server that captures every request. */
 async function capturing(): Promise<{
   readonly url: string
   readonly port: number
@@ -34,7 +34,7 @@ async function capturing(): Promise<{
   }
 }
 
-test('a request is kept as it came, with a guess at its sender and what to configure', async () => {
+test('a request is kept unchanged, with a guess at its sender and the configuration', async () => {
   const { url, kept, next } = await capturing()
   const body = '{"n":12345678901234567890}'
   const response = await fetch(`${url}/in/hub?a=1`, {
@@ -56,7 +56,7 @@ test('a request is kept as it came, with a guess at its sender and what to confi
   expect(kept.requests.find(captured.id)).toBe(captured)
 })
 
-test('a sender that nobody knows can still be described', async () => {
+test('an unknown sender gets a configuration too', async () => {
   const { url, next } = await capturing()
   await fetch(`${url}/in/acme`, { method: 'POST', body: 'hello' })
   expect(await next()).toMatchObject({
@@ -65,7 +65,7 @@ test('a sender that nobody knows can still be described', async () => {
   })
 })
 
-test('a large body is cut, and the sender still gets its answer', async () => {
+test('a large body is truncated, and the sender still gets its answer', async () => {
   const { url, next } = await capturing()
   const response = await fetch(`${url}/in/x`, { method: 'POST', body: Buffer.alloc(3_000_000, 'a') })
   expect(response.status).toBe(404)
@@ -93,7 +93,7 @@ test('the newest requests are kept, within a number and a size', async () => {
   expect(kept.requests.list()).toEqual([])
 })
 
-test('a sender that goes away leaves nothing, and others are read on', async () => {
+test('a sender that disconnects is not kept, and others are still read', async () => {
   const { url, port, kept, next } = await capturing()
   for (let index = 0; index < 30; index += 1) {
     const socket = connect(port, '127.0.0.1')

@@ -15,7 +15,7 @@ import { type CapturedRequest, CaptureRing } from './ring.ts'
 const MAX_BODY_BYTES = 256 * 1024
 /** After this time a stalled sender is dropped. The limit of the listener is longer. */
 const BODY_TIMEOUT_MS = 10_000
-/** Requests that are read at the same time. */
+/** The number of requests that are read at the same time. */
 const MAX_READING = 20
 
 export interface Capture {
@@ -79,7 +79,7 @@ async function bodyOf(request: IncomingMessage): Promise<{ body: Buffer; isCut: 
   let size = 0
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
-      // Reads and drops the rest, so that the sender gets its answer.
+      // Reads and drops the rest of the body, so that the sender gets its answer.
       if (size < MAX_BODY_BYTES) chunks.push(chunk.subarray(0, MAX_BODY_BYTES - size))
       size += chunk.length
     }
@@ -96,7 +96,7 @@ function pairs(raw: readonly string[]): [string, string][] {
   ])
 }
 
-/** The configuration that would receive the next such request. */
+/** The configuration that would accept the next request of this kind. */
 function adviceFor([provider]: readonly string[], url: string): string {
   const name = /^\/in\/(?:[^/?]+\/)?([A-Za-z0-9][\w-]{0,63})/.exec(url)?.[1] ?? 'acme'
   if (provider === undefined)

@@ -3,18 +3,18 @@ export interface CapturedRequest {
   readonly id: string
   readonly at: Date
   readonly method: string
-  /** With the query. */
+  /** The path, with the query. */
   readonly url: string
-  /** In the order in which they arrived. */
+  /** The headers, in the order of arrival. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Buffer
   /** Whether the body was truncated. */
   readonly isCut: boolean
-  /** From the headers to the end of the body. */
+  /** The time from the headers to the end of the body. */
   readonly durationMs: number
   /** Providers that may have sent it, best guess first. */
   readonly looksLike: readonly string[]
-  /** The lines to add to the configuration, and how. */
+  /** The lines to add to the configuration, with instructions. */
   readonly advice: string
 }
 

@@ -11,9 +11,9 @@ import { type CheckedConfig, configSchema } from './schema.ts'
 
 export interface Shape {
   readonly faults: readonly Fault[]
-  /** Without the faulty parts. Undefined: nothing is left to check. */
+  /** The configuration without its faulty parts. Undefined: no valid part is left. */
   readonly config: CheckedConfig | undefined
-  /** Every name in the file, so that a route to a faulty part is not a second fault. */
+  /** Every name in the file. A route to a faulty part is then not a second fault. */
   readonly names: { readonly sources: readonly string[]; readonly destinations: readonly string[] }
   /** The index in the file of each route of `config`. */
   readonly routeNumbers: readonly number[]
@@ -80,8 +80,7 @@ function without(values: Values, names: ReadonlySet<PropertyKey | undefined>): V
 }
 
 /**
- * The options that each kind of part needs for further checks, and the replacements of faulty
- * values.
+ * The options that each kind of part needs for further checks, with replacements for faulty values.
  */
 const REPAIRS = {
   sources: { needed: ['provider'], instead: {}, known: undefined },
@@ -93,7 +92,7 @@ const REPAIRS = {
 } as const
 
 /**
- * The sources or destinations without their faulty values: the other values may have faults too.
+ * The sources or destinations without their faulty values. Their other values may have faults too.
  */
 function repaired(top: keyof typeof REPAIRS, parts: Values, faults: readonly Fault[]): Values {
   const { needed, instead, known } = REPAIRS[top]

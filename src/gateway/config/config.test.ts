@@ -156,7 +156,7 @@ const refusals: { name: string; config: unknown; says: string[] }[] = [
   },
 ]
 
-test.each(refusals)('$name is refused with what is allowed', async ({ config, says }) => {
+test.each(refusals)('$name is refused with the allowed values', async ({ config, says }) => {
   const making = async (): Promise<unknown> => gatewayHooks(await checked(config), {})
   for (const text of says) await expect(making()).rejects.toThrow(text)
   for (const text of ['whsec_written', 'hunter2', 'whsec_aGk='])

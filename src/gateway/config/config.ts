@@ -33,7 +33,7 @@ export interface GatewayConfig {
   readonly host?: string | undefined
   readonly port?: number | undefined
   readonly admin?: ConfiguredAdmin | undefined
-  /** A postgres:// URL, or `embedded`. It may hold a password: never log it. */
+  /** A postgres:// URL, or `embedded`. The URL may hold a password: never log it. */
   readonly database?: string | undefined
   /** Several ledgers. The URLs in it may hold passwords: never log them. */
   readonly ledgers?: LedgersOptions | undefined
@@ -104,7 +104,7 @@ export async function gatewayConfig(
       ...admin,
       ...(token === undefined
         ? {}
-        : { token: reader.secret(token, ['admin', 'token'], 'it opens the admin listener') }),
+        : { token: reader.secret(token, ['admin', 'token'], 'it gives access to the admin listener') }),
     },
     database: databaseOf(config, reader),
     ledgers: ledgersOf(config, schemaOf(env), reader),
@@ -155,7 +155,7 @@ function reportIdle(
   { sources, routes }: Pick<GatewayConfig, 'sources' | 'routes'>,
   reader: FaultCollector,
 ): void {
-  // A faulty route may be the missing one of such a source.
+  // A route with a fault may be the missing route of this source.
   if (reader.hasFaultIn('routes')) return
   for (const [name, { unwanted }] of Object.entries(sources)) {
     if (unwanted === 'record' || routes.some(({ source }) => source === name)) continue
@@ -226,7 +226,7 @@ function databaseOf({ database }: CheckedConfig, reader: FaultCollector): string
   return reader.secret(database, ['database'], 'it names the database')
 }
 
-/** The schema that the names of ledgers begin with. */
+/** The schema name that the names of the ledgers begin with. */
 function schemaOf({ HOOKONCE_SCHEMA }: NodeJS.ProcessEnv): string {
   return HOOKONCE_SCHEMA || DEFAULT_SCHEMA
 }

@@ -11,7 +11,7 @@ interface FileFault extends Fault {
 /** One error for all faults of a file, each with its place. */
 function configError({ file, placeOf }: ReadFile, faults: readonly Fault[]): HookonceError {
   const lines = faults.map((fault) => `${placeOf(fault)}: ${faultText(fault)}`)
-  // In the order of the file.
+  // Sorted by their place in the file.
   lines.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
   const [only, ...others] = lines
   const text =
@@ -28,7 +28,7 @@ function codeOf(faults: readonly Partial<FileFault>[]): ErrorCode {
 
 type Path = readonly PropertyKey[]
 
-/** Collects the faults of a file while its parts are made, so that all are reported at once. */
+/** Collects the faults of a file while its parts are created, so that all are reported at once. */
 export function faultCollector(env: NodeJS.ProcessEnv) {
   const faults: FileFault[] = []
 
@@ -36,7 +36,7 @@ export function faultCollector(env: NodeJS.ProcessEnv) {
     faults.push({ ...fault, code })
   }
 
-  /** Undefined: `make` refused. Reports the faults of options; `other` gets any other error. */
+  /** Undefined: `make` threw. Faults of options are reported; `other` gets any other error. */
   async function reporting<Result>(
     path: Path,
     make: () => Promise<Result>,

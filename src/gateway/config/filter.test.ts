@@ -71,7 +71,7 @@ test.each<[boolean, Filter]>([
   expect(compileFilter(checked)(event)).toBe(passes)
 })
 
-test('a body that is no object passes only what asks for nothing', () => {
+test('a body that is not an object passes only a filter without conditions', () => {
   for (const body of [undefined, null, 'text', 7, []]) {
     const odd = { payload: body, headers: {} } as unknown as Event
     expect(compileFilter({ body: 'a.b', exists: false })(odd)).toBe(true)
@@ -97,7 +97,7 @@ test('nesting within the limit is allowed', () => {
   expect(filterFault(deep(4))).toBeUndefined()
 })
 
-test('a fault is at its condition, however deep', () => {
+test('a fault is reported at its condition, at any depth', () => {
   const filter: Filter = { any: [one, { not: { all: [one, { body: 'b' }] } }] }
   expect(filterFault(filter)?.path).toEqual(['any', 1, 'not', 'all', 1])
 })

@@ -24,7 +24,7 @@ const conditionFields = {
   header: z.string().min(1).toLowerCase().optional(),
   equals: scalar.optional(),
   in: z.array(scalar).min(1).max(MAX_VALUES).optional(),
-  /** Whether there is a value. `null` is one. */
+  /** Whether a value must exist, or must not. `null` counts as a value. */
   exists: z.boolean().optional(),
   prefix: z.string().min(1).optional(),
   greaterThan: number.optional(),
@@ -35,7 +35,10 @@ const conditionFields = {
 
 const GROUPS = ['all', 'any', 'not'] as const
 
-/** A condition has no keys of groups. Otherwise a group would pass as an odd condition. */
+/**
+ * A condition must not have the keys of a group. Otherwise a group with a mistake would pass as a
+ * condition.
+ */
 const noGroup = z.never().optional()
 
 const condition = strict({ ...conditionFields, all: noGroup, any: noGroup, not: noGroup })
@@ -73,7 +76,7 @@ export const filterSchema: z.ZodType<Filter, Filter> = z
   )
   .meta({ id: 'filter' })
 
-/** The fault of a well-formed filter, and its place. Undefined: there is none. */
+/** The fault of a well-formed filter, and its place. Undefined: the filter is valid. */
 export function filterFault(filter: Filter): Fault | undefined {
   const conditions = conditionsOf(filter, [])
   const tooDeep = conditions.find(({ path }) => path.filter(isGroup).length >= MAX_DEPTH)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { HookonceError } from '../../model/errors.ts'
 
-/** File names under which a configuration is found. The last one is from earlier versions. */
+/** File names under which a configuration is found. The last name is from earlier versions. */
 const CONFIG_FILES = [
   ...['ts', 'mjs', 'js', 'json', 'yaml', 'yml'].map((ending) => `hookonce.config.${ending}`),
   'hookonce.json',
@@ -18,7 +18,7 @@ export function findConfigFile(folder = '.'): string | undefined {
   )
 }
 
-/** The file that was named, or the one in the working directory. */
+/** The named file, or the file in the working directory. */
 export function requireConfigFile(named: string | undefined): string {
   const file = named ?? findConfigFile()
   if (file !== undefined) return file

@@ -23,7 +23,7 @@ test.each([
   expect(jsonFault(text)).toEqual({ offset, expected })
 })
 
-test('what is JSON has no fault, and a cut one has', () => {
+test('valid JSON has no fault, and truncated JSON has one', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       expect(jsonFault(` ${text}\n`)).toBeUndefined()

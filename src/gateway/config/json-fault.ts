@@ -22,8 +22,8 @@ const TEXTS = {
 } as const
 
 /**
- * Undefined for valid JSON. JSON.parse decides about validity; this finds the place. The message of
- * JSON.parse has no place, or quotes the file, which may hold a secret.
+ * Undefined for valid JSON. JSON.parse decides about validity; this function finds the place. The
+ * message of JSON.parse has no place, or quotes the file, which may hold a secret.
  */
 export function jsonFault(text: string): JsonFault | undefined {
   const open: ('{' | '[')[] = []
@@ -40,7 +40,7 @@ export function jsonFault(text: string): JsonFault | undefined {
   return expected === 'end' ? undefined : { offset, expected: TEXTS[expected] }
 }
 
-/** What is expected after this token. Undefined if the token itself is not expected. */
+/** The tokens that may follow this token. Undefined if the token itself is unexpected. */
 function after(token: string, expected: Expected, open: ('{' | '[')[]): Expected | undefined {
   const takesValue = expected === 'value' || expected === 'valueOrEnd'
   if (token === '{' || token === '[') {

@@ -12,7 +12,7 @@ const example: unknown = parse(
   readFileSync(new URL('../../../examples/gateway/hookonce.config.yaml', import.meta.url), 'utf8'),
 )
 
-test('the JSON Schema accepts the example and what has defaults', () => {
+test('the JSON Schema accepts the example and omitted defaults', () => {
   expect(validate(example), JSON.stringify(validate.errors)).toBe(true)
   const small = {
     $schema: './node_modules/hookonce/dist/gateway/config.schema.json',
@@ -36,7 +36,7 @@ test.each([
   expect(validate(config)).toBe(false)
 })
 
-test('every option has its place in the schema', () => {
+test('every option is in the schema', () => {
   const properties = Object.keys(configJsonSchema().properties as object)
   expect(properties).toEqual([
     'sources',

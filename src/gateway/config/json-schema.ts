@@ -7,7 +7,7 @@ export function configJsonSchema(): Record<string, unknown> {
     title: 'The configuration of the hookonce gateway',
     ...z.toJSONSchema(configSchema, {
       io: 'input',
-      // Functions and other checks in code have no schema: the schema accepts any value there.
+      // Checks in code, such as functions, have no schema. The JSON Schema accepts any value there.
       unrepresentable: 'any',
       override({ jsonSchema }) {
         delete jsonSchema.defaultsTo

@@ -5,7 +5,7 @@ import { custom } from '../../sources/custom.ts'
 import type { Secret } from '../../sources/options.ts'
 import type { SigningSource } from '../../sources/sign.ts'
 
-/** A provider's factory checks its own options, so it gets those of the file unchanged. */
+/** A provider's factory checks its own options, so it gets the options of the file unchanged. */
 export async function makeSource(
   provider: string,
   options: Record<string, unknown> & { readonly secret: Secret },

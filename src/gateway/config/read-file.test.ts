@@ -39,7 +39,7 @@ test('each fault has its line and column, in the order of the file', async () =>
   ])
 })
 
-test('no fault hides another one, and none is reported for what follows from another', async () => {
+test('no fault hides another one, and no fault is reported twice', async () => {
   const text = `sources:
   stripe: { provider: strip, secret: env:NONE }
   github: { provider: github, secret: env:NONE, tolerance: 5 }
@@ -87,7 +87,7 @@ limts: {}
   ])
 })
 
-test('a missing key points at the value around it', async () => {
+test('the place of a missing key is the value around it', async () => {
   expect(await faultsOf('{\n  "sources": {}\n}', 'JSON')).toEqual([
     expect.stringMatching(/^CONFIG_INVALID: c\.json:1:1: destinations: add at least one destination/),
   ])
@@ -108,7 +108,7 @@ test.each([
   expect(parsing).not.toThrow('whsec_written')
 })
 
-test('aliases do not multiply without bound', () => {
+test('aliases cannot multiply without limit', () => {
   const bomb = ['a: &a [x, x, x, x, x, x, x, x, x]']
   for (const [name, before] of ['ba', 'cb', 'dc', 'ed', 'fe'])
     bomb.push(`${name}: &${name} [${Array(9).fill(`*${before}`).join(', ')}]`)

@@ -13,7 +13,7 @@ export interface ReadFile {
   readonly placeOf: PlaceOf
 }
 
-/** People write configurations: a larger file is the wrong file. */
+/** A person writes a configuration, so a larger file is the wrong file. */
 const MAX_CHARS = 4 * 1024 * 1024
 
 export async function readConfigFile(file: string): Promise<ReadFile> {
@@ -65,12 +65,12 @@ export function parseText(file: string, text: string, format: 'YAML' | 'JSON'): 
   try {
     return { file, value: document.toJS(), placeOf: placesIn(file, document, lines) }
   } catch (error) {
-    // An alias without an anchor, or too many of them.
+    // The cause is an alias without an anchor, or too many aliases.
     throw invalid(`${file} is not ${format}: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
-/** Its offset. As a text, such a key would be a quote of the file. */
+/** The offset of the key. A text key would quote the file. */
 function keyThatIsNoText(document: Document.Parsed): number | undefined {
   let offset: number | undefined
   visit(document, {

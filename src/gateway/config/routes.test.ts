@@ -6,7 +6,7 @@ const sources = ['stripe', 'acme/github', 'bolt/github']
 const app = { name: 'app' }
 const audit = { name: 'audit' }
 
-test('a destination that no route names gets everything it asks for', () => {
+test('a destination without a route gets all events of its sources and types', () => {
   const { routes, faults } = routesOf({
     sources,
     destinations: [app, { name: 'code', sources: ['*/github'], types: 'push' }],
@@ -47,7 +47,7 @@ test('several routes from a source to a destination are one subscription, which 
   expect(passes('charge.failed', true)).toBe(true)
 })
 
-test('what routes do not know is named, with its path', () => {
+test('unknown names in routes are reported, with their path', () => {
   const { faults } = routesOf({
     sources,
     destinations: [

@@ -6,7 +6,7 @@ import { typeMatcher } from '../../model/type-pattern.ts'
 import { compileFilter, type Filter, filterFault } from './filter.ts'
 import type { CheckedRoute } from './schema.ts'
 
-/** One destination's subscription to one source. */
+/** The subscription of one destination to one source. */
 export interface Route {
   readonly source: string
   readonly destination: string
@@ -35,7 +35,7 @@ interface Wish {
   readonly where?: Filter | undefined
 }
 
-/** All subscriptions. Several routes from a source to a destination are one subscription. */
+/** All subscriptions. Several routes from one source to one destination become one subscription. */
 export function routesOf(routing: Routing): { readonly routes: Route[]; readonly faults: Fault[] } {
   const faults: Fault[] = []
   const wishes = [...shortForms(routing, faults), ...longForms(routing, faults)]
@@ -52,7 +52,7 @@ function joined(wishes: readonly Wish[]): Route[] {
   if (first === undefined) return []
   const { source, destination } = first
   const types = [...new Set(wishes.flatMap((wish) => wish.types))]
-  // Every event of these types passes, unless each route that wants its type has a filter.
+  // Without a filter in one of the routes that want a type, every event of the type passes.
   if (wishes.every(({ where }) => where === undefined)) return [{ source, destination, types }]
   const choices = wishes.map((wish) => ({
     wantsType: anyTypeMatcher(wish.types),

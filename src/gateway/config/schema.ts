@@ -10,8 +10,8 @@ import { providerIds } from '../../sources/catalogue/index.ts'
 import { filterSchema } from './filter.ts'
 
 /*
- * The shape of a configuration file. Its JSON Schema is made from it, so that editors complete and
- * check it. Descriptions are for editors.
+ * The shape of a configuration file. Its JSON Schema is generated from it, so that editors can
+ * complete and check the file. Descriptions are for editors.
  */
 
 const PROVIDERS = ['custom', ...providerIds]

@@ -3,13 +3,16 @@ import { HookonceError } from '../../model/errors.ts'
 
 /* The configuration refers to secrets as `env:NAME` or `file:/path`, and never contains them. */
 
-/** Why a reference to a secret is wrong. It never quotes the reference, which may be a secret. */
+/**
+ * The reason why a reference to a secret is wrong. Never quotes the reference, which may be a
+ * secret.
+ */
 export interface SecretFault {
   readonly code: 'CONFIG_INVALID' | 'SECRET_MISSING'
   readonly message: string
 }
 
-/** The secret, or why there is none. */
+/** The secret, or the reason why it cannot be read. */
 export function readSecret(
   reference: string,
   env: NodeJS.ProcessEnv,
@@ -34,7 +37,7 @@ export function readSecret(
   }
 }
 
-/** The same for an option of the command line. */
+/** Resolves a reference in an option of the command line. */
 export function resolveSecret(reference: string, where: string, env: NodeJS.ProcessEnv): string {
   const read = readSecret(reference, env)
   if ('text' in read) return read.text

@@ -56,10 +56,13 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): CustomObserve
   }
 }
 
-/** Its only member is called at most once, so that nothing is prepared for it. */
+/** Its only member is called at most once, so nothing is prepared for it. */
 const NOTHING: CustomObserver = { warning: () => undefined }
 
-/** Warns about an SDK that starts within this time: it was probably meant for hookonce too. */
+/**
+ * Warns about an SDK that starts within this time, because its owner probably wants it to trace
+ * hookonce too.
+ */
 const LATE_MS = 5_000
 
 function warnOfLateSdk(api: Api): void {

@@ -7,7 +7,7 @@ import type { Span, SpanEnd } from '../span.ts'
  * the semantic conventions for messaging, which are not stable yet, can be omitted.
  */
 
-/** `messaging`: names of the semantic conventions. `hookonce`: names that only we change. */
+/** `messaging`: names of the semantic conventions. `hookonce`: names that only hookonce defines. */
 export type Naming = 'messaging' | 'hookonce'
 
 export interface SpanName {
@@ -119,7 +119,7 @@ function conventional(span: Span): { readonly name?: string; readonly attributes
   }
 }
 
-/** Common to spans and metrics. */
+/** Attributes that spans and metrics share. */
 export function operation(name: string, type: string, destination: string): Attributes {
   return {
     'messaging.system': 'hookonce',
@@ -134,14 +134,14 @@ export interface EndName {
   readonly isError: boolean
 }
 
-/** Ends that are no failures, although their work threw. */
+/** Outcomes that are not failures, although their work threw. */
 const EXPECTED: ReadonlySet<string> = new Set(['deferred', 'returned', 'busy'])
 
 export function endName(span: Span, end: SpanEnd, naming: Naming): EndName {
   const { outcome } = end
   const status = span.kind === 'delivery' || span.kind === 'forward' ? Number(outcome) : Number.NaN
   const hasFailed = 'error' in end && !EXPECTED.has(outcome)
-  // As for HTTP: a fault of the client is not an error of its server.
+  // As for HTTP: a fault of the client is not an error of the server.
   const isError = hasFailed || status >= (span.kind === 'delivery' ? 500 : 400)
   const isNamed = naming === 'messaging'
   return {

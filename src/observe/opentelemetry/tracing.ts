@@ -68,7 +68,7 @@ export function tracing(api: Api, { names, sender }: TracingOptions): Tracing {
     const current = context.active().getValue(held) as Held | undefined
     if (!current) return
     const attributes = identifiers(fact)
-    // One delivery may carry a batch of events: further events become span events.
+    // One delivery may carry a batch of events. The further events become span events.
     if (current.facts === 0) current.span.setAttributes(attributes)
     else if (current.facts < MAX_EVENTS) current.span.addEvent(fact.outcome, attributes)
     current.facts += 1
@@ -115,7 +115,7 @@ function identifiers(fact: DeliveryFact | AttemptFact): Attributes {
 
 /**
  * Omits the message: spans are sent to other systems, and the message of a handler's error may
- * quote a payload. Logs and the ledger have it, under the receipt's id.
+ * quote a payload. Logs and the ledger hold it, under the receipt's id.
  */
 function exceptionOf(error: unknown): Attributes {
   const stack = stackOfThrown(error)

@@ -15,11 +15,11 @@ function identified(source: Source, delivery: Delivery) {
   if ('ok' in parts) throw new Error(parts.detail)
   const [first] = parts.map((part) => source.identify(part))
   if (!first?.ok) throw new Error(`${first?.code}: ${first?.detail}`)
-  // Its time is not compared: for some providers it is that of the signature.
+  // The time is not compared: for some providers it is the time of the signature.
   return { key: first.key, type: first.type, objectId: first.objectId }
 }
 
-/** The stored headers and body of an event suffice to deliver the same event, signed anew. */
+/** The stored headers and body of an event are enough to deliver the same event, signed anew. */
 describe.each(signable)('$id', ({ make, options }) => {
   it('is the same event when its stored delivery is sent again', () => {
     const source = make(options)
@@ -50,7 +50,7 @@ describe.each(signable)('$id', ({ make, options }) => {
   })
 })
 
-it('leaves out signatures, times of signatures and what the connection adds', () => {
+it('leaves out signatures, times of signatures and headers of the connection', () => {
   const lines = [
     'Host: a.example',
     'Content-Type: application/json; charset=utf-8',

@@ -3,13 +3,14 @@ import { headerRecord } from '../../sources/headers.ts'
 import { isProofOfBody } from '../../sources/redact/body-proofs.ts'
 import { MARKER } from '../../sources/redact/marker.ts'
 
-/** Of the connection, of proxies, or of no meaning for the event. */
+/** Headers of the connection or of proxies, and headers without meaning for the event. */
 const OF_TRANSPORT =
   /^(host|user-agent|accept(-.*)?|forwarded|via|x-forwarded-.*|x-real-ip|cdn-loop|cf-.*|sec-.*|x-envoy-.*|x-request-id|traceparent|tracestate|baggage|cache-control|pragma)$/
 
 /**
- * The headers that a test must deliver: those that name the event or that a handler may read. Left
- * out are signatures and their times, which the test makes anew, and what the connection adds.
+ * The headers that a test must deliver: headers that name the event, or that a handler may read.
+ * Signatures and their times are left out, because the test signs anew. Headers of the connection
+ * are left out too.
  */
 export function deliveredHeaders(lines: string): Record<string, string> {
   const all = Object.entries(headerRecord(lines))
@@ -18,7 +19,7 @@ export function deliveredHeaders(lines: string): Record<string, string> {
 
 function isDelivered(name: string, value: string): boolean {
   if (name === RECONCILED_HEADER || OF_TRANSPORT.test(name)) return false
-  // The usual one needs no mention.
+  // The usual content type is omitted.
   if (name === 'content-type') return !/^application\/json\b/i.test(value)
   return !isProofOfBody(name) && !/(^|-)timestamp($|-)/.test(name)
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { EventChain } from '../receipt.ts'
 import { eventAsTest } from './event-as-test.ts'
 
-/* What the text says of each chain. That it runs is shown in test/scenarios. */
+/* The text of the test for each chain. Tests in test/scenarios run these texts. */
 
 const at = new Date('2026-11-18T01:02:03Z')
 const receipt: EventChain['receipt'] = {
@@ -70,7 +70,7 @@ function chainOf(changes: Partial<EventChain>): EventChain {
 
 const deliveries = (count: number, mismatches = 0) => ({ count, firstAt: at, lastAt: at, mismatches })
 
-test('the reference shows a test as it is made', () => {
+test('the reference shows a generated test', () => {
   const made = eventAsTest(
     chainOf({
       deliveries: deliveries(3),
@@ -93,18 +93,18 @@ test.each([
     'DISCARDED by cli:a: b',
     '// Its state was "failed" when this was copied: DISCARDED by cli:a: b',
   ],
-])('a job that is %s is expected to be processed, with what it was', (state, reason, note) => {
+])('a job that is %s is expected to be processed, with its real state as a note', (state, reason, note) => {
   const made = eventAsTest(chainOf({ jobs: [job(state, reason)] }))
   expect(made).toContain(`    ${note}\n    'invoice.paid': 'processed',\n`)
 })
 
-test('an effect that failed did not happen, and one that nobody knows of is not asserted', () => {
+test('a failed effect did not happen, and an effect of unknown outcome is not asserted', () => {
   const made = eventAsTest(chainOf({ effects: [effect('a', 'failed'), effect('b\n', 'unknown')] }))
   expect(made).toContain(`expect(await t.effects('a')).toHaveHappenedTimes(0)`)
   expect(made).toContain('// The outcome of the effect b was not known')
 })
 
-test('what the ledger does not hold is said on top', () => {
+test('missing data of the ledger is noted at the top', () => {
   expect(eventAsTest(chainOf({ deliveries: deliveries(2_000, 3) }))).toMatch(
     /\/\/ It was delivered 2000 times\.\n\/\/ 3 of its deliveries had another body[\s\S]*times: 1000/,
   )
@@ -113,7 +113,7 @@ test('what the ledger does not hold is said on top', () => {
   expect(listed).not.toContain('times:')
 })
 
-test('bytes that are no text are delivered as they are', () => {
+test('binary bodies are delivered unchanged', () => {
   const body = Buffer.from([0xff, 0, 0x27])
   expect(eventAsTest(chainOf({ receipt: { ...receipt, body } }))).toContain(`Buffer.from('/wAn', 'base64')`)
 })

@@ -12,12 +12,12 @@ export interface AsTestOptions {
 
 const DEFAULT_HOOKS = './hooks.ts'
 
-/** `deliver()` of hookonce/testing takes no more. */
+/** The largest number of copies that `deliver()` of hookonce/testing accepts. */
 const MAX_TIMES = 1_000
 
 /**
  * A test for vitest and `hookonce/testing` that delivers this event again, as often as it arrived,
- * and expects what its chain shows. Throws if the body is gone.
+ * and expects the results in its chain. Throws if the body is gone.
  */
 export function eventAsTest(chain: EventChain, { hooks = DEFAULT_HOOKS }: AsTestOptions = {}): string {
   const { receipt, deliveries } = chain
@@ -58,7 +58,7 @@ function storedBody({ id, body, unreadable }: EventChain['receipt']): Buffer {
   return body
 }
 
-/** How the test differs from what happened. */
+/** The differences between the test and the real event. */
 function notes({ reconciled, deliveries, receipt }: EventChain, body: Buffer): string[] {
   const { count, mismatches } = deliveries
   const found: string[] = []
@@ -112,8 +112,8 @@ function jobStates(chain: EventChain): string[] {
 }
 
 /**
- * The state in which a test leaves the job. Only a run of the handler can fail again: a job that
- * was given up by a person, or that waits for something, is expected to be processed.
+ * The state in which a test leaves the job. Only a run of the handler can fail again. A job that an
+ * operator discarded, or that still waits, is expected to be processed.
  */
 function expectedState(
   { subscriber, state, reason }: ChainJob,

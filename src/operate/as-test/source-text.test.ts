@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { commented, literal, quoted } from './source-text.ts'
 
-/** Texts that end quotes, templates and comments, and characters that nobody sees. */
+/** Texts that end quotes, templates and comments, and invisible characters. */
 const texts = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc
@@ -29,12 +29,12 @@ const texts = fc.oneof(
 )
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
-/** What the engine reads. */
+/** The value that the JavaScript engine reads. */
 function evaluated(source: string): unknown {
   return new Function(`return ${source}`)()
 }
 
-test('any text is read back as it was, and shows nothing invisible', () => {
+test('any text is read back unchanged, and shows nothing invisible', () => {
   fc.assert(
     fc.property(texts, (text) => {
       expect(evaluated(quoted(text))).toBe(text)
@@ -55,7 +55,7 @@ test('any text is a comment that ends with its line', () => {
   expect(commented('é'.repeat(200))).toBe(`${'é'.repeat(160)}…`)
 })
 
-test('a text with lines, quotes or backslashes is a raw template, if it can be', () => {
+test('a text with lines, quotes or backslashes is a raw template, if possible', () => {
   expect(literal('{"a":1}')).toBe(`'{"a":1}'`)
   expect(literal('{\n  "a": "\\n"\n}')).toBe('String.raw`{\n  "a": "\\n"\n}`')
   expect(literal('{"a":"`"}\n')).toBe(`'{"a":"\`"}\\n'`)

@@ -1,6 +1,6 @@
 /*
- * Text from outside as text of TypeScript. Customers choose parts of it, so it must never become
- * code: no quote, comment or template may end where the text says so. Invisible characters are
+ * Renders text from outside as TypeScript source. Customers choose parts of the text, so it must
+ * never become code: it must not end a quote, comment or template. Invisible characters are
  * escaped, because they can show code in another order than the compiler reads it, or control a
  * terminal.
  */
@@ -18,7 +18,9 @@ function escaped(character: string): string {
   return SHORT[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
 }
 
-/** A string as it can be read best: a raw template, if that holds the text without any escape. */
+/**
+ * A string in its most readable form: a raw template, if that holds the text without any escape.
+ */
 export function literal(text: string): string {
   const needsEscapes = /[\\'\n]/.test(text)
   return needsEscapes && fitsTemplate(text) ? `String.raw\`${text}\`` : quoted(text)
@@ -29,7 +31,7 @@ function fitsTemplate(text: string): boolean {
   return text.replace(/[\n\t]/g, '').search(INVISIBLE) < 0
 }
 
-/** Longer texts of a comment are cut. */
+/** Longer texts in a comment are cut. */
 const MAX_COMMENT = 160
 
 /** Text for a comment that ends at the end of its line. */

@@ -3,7 +3,7 @@ import { type Finding, fail, warn } from './finding.ts'
 
 /** The timeout of a statement. */
 export const QUERY_MS = 5_000
-/** Checks that have not begun by then are skipped. */
+/** Checks that have not begun at this time are skipped. */
 const BUDGET_MS = 20_000
 
 export type Attempt = <Result>(check: string, work: () => Promise<Result>) => Promise<Result | undefined>

@@ -4,7 +4,7 @@ import { durationText, GIGABYTE, MEGABYTE, sizeText } from './finding.ts'
 import { horizonFinding, vacuumFinding } from './ledger-checks.ts'
 import { buffersFinding, clockFinding, standbyFinding, versionFinding, walFinding } from './server-checks.ts'
 
-/* Limits that a real server reaches only after days or at a size that a test cannot make. */
+/* Limits that a real server reaches only after days, or at a size that is too large for a test. */
 
 const facts: ServerFacts = {
   version: '16.4',
@@ -38,7 +38,7 @@ test('an old server fails', () => {
   expect(versionFinding({ ...facts, versionNumber: 140_000 }).level).toBe('ok')
 })
 
-test('a failover may lose what an asynchronous standby has not received', () => {
+test('a failover may lose commits that an asynchronous standby has not received', () => {
   const asynchronous = { ...facts, standbys: 2, standbyBehind: 40 * MEGABYTE }
   expect(standbyFinding(asynchronous)).toMatchObject({
     level: 'warn',
@@ -70,13 +70,13 @@ test('memory and log grow with the ledger, up to a limit', () => {
   })
 })
 
-test('many early checkpoints ask for a larger log, whatever the size of the ledger', () => {
+test('many early checkpoints need a larger log, at any size of the ledger', () => {
   const finding = walFinding(facts, { ledgerBytes: 0, timed: 10, requested: 40 })
   expect(finding).toMatchObject({ level: 'warn', advice: expect.stringContaining('2 GB') })
   expect(finding.seen).toContain('40 of 50 checkpoints came early')
 })
 
-test('a difference of clocks within the round trip is no difference', () => {
+test('a clock difference within the round trip is not reported', () => {
   expect(clockFinding({ skewMs: 2_500, roundTripMs: 4_900 }).level).toBe('ok')
   expect(clockFinding({ skewMs: 2_500, roundTripMs: 10 }).level).toBe('warn')
 })
@@ -95,13 +95,13 @@ test.each([
   if (level === 'warn') expect(finding.advice).toContain(`pg_drop_replication_slot('old')`)
 })
 
-test('a transaction that is open for six times as long as it may be is a failure', () => {
+test('a transaction that is open for six times the limit is a failure', () => {
   const session = { pid: 7, user: 'ann', application: 'psql', state: 'active', seconds: 601 }
   expect(horizonFinding(facts, { ...none, sessions: [session] }).level).toBe('warn')
   expect(horizonFinding(facts, { ...none, sessions: [{ ...session, seconds: 3_601 }] }).level).toBe('fail')
 })
 
-test('a role that cannot see others says so', () => {
+test('a role that cannot see other sessions is reported', () => {
   expect(horizonFinding({ ...facts, seesOthers: false }, none).seen).toContain('cannot see those of others')
 })
 

@@ -46,16 +46,16 @@ export interface DiagnoseOptions {
   readonly database: string
   readonly dir: string
   readonly schema: string
-  /** Processes that are planned to share the database. */
+  /** The number of processes that will share the database. */
   readonly processes: number
   readonly maxConnections: number
-  /** Ledgers of each process, and how many of them are in this database. */
+  /** The number of ledgers of each process, and how many of them are in this database. */
   readonly ledgers?: { readonly all: number; readonly here: number } | undefined
   /** The database is expected to be behind a pooler in transaction mode. */
   readonly isPooled: boolean
-  /** The keys that encrypt payloads. Undefined: they are faulty, so they are not tried. */
+  /** The keys that encrypt payloads. Undefined: the keys are faulty, so they are not tried. */
   readonly encryptionKeys: readonly string[] | undefined
-  /** A transaction that is open for longer is reported. */
+  /** A transaction that is open for longer than this is reported. */
   readonly maxTransactionSeconds: number
 }
 
@@ -67,7 +67,7 @@ export interface Diagnosis {
   readonly dataDir?: string | undefined
 }
 
-/** A server that does not answer must not hold up the doctor. */
+/** The timeout for a server that does not answer. */
 const CONNECT_MS = 5_000
 
 /** Checks a database and its ledger. It only reads, and never migrates. */
@@ -172,7 +172,7 @@ async function examine(pool: pg.Pool, options: Examined): Promise<Diagnosis> {
   return { findings, ledgerBytes }
 }
 
-/** Two for each tenant. More tenants than this have the same master keys. */
+/** Two keys for each tenant. All tenants share the master keys, so a sample is enough. */
 const MAX_DATA_KEYS = 10_000
 const NO_FACTS = 'check that DATABASE_URL names a PostgreSQL server'
 

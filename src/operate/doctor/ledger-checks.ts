@@ -67,7 +67,9 @@ export function encryptionFinding(
   return ok(check, `the configured keys open all ${live.length} data keys`)
 }
 
-/** A worker claims due jobs at once, so older ones mean that no slot was free for this long. */
+/**
+ * A worker claims due jobs at once, so an older due job means that no slot was free for this long.
+ */
 const WARN_LAG_SECONDS = 60
 const FAIL_LAG_SECONDS = 900
 
@@ -76,7 +78,7 @@ export function lagFinding(jobs: readonly Backlog[], workers: readonly LiveWorke
   const seconds = Math.max(0, ...jobs.map(({ lagSeconds }) => lagSeconds))
   const waiting = jobs.reduce((sum, job) => sum + job.waiting + job.retrying, 0)
   const running = `${workers.length} ${workers.length === 1 ? 'worker runs' : 'workers run'}`
-  const seen = `${waiting} ${waiting === 1 ? 'job waits' : 'jobs wait'}, the oldest is due since ${durationText(seconds)}; ${running}`
+  const seen = `${waiting} ${waiting === 1 ? 'job waits' : 'jobs wait'}, the oldest has been due for ${durationText(seconds)}; ${running}`
   if (seconds < WARN_LAG_SECONDS) return ok(check, waiting === 0 ? `no job waits; ${running}` : seen)
   const advice =
     workers.length === 0
@@ -103,11 +105,11 @@ export function peopleFinding(jobs: readonly Backlog[]): Finding {
 const FAIL_TRANSACTION_FACTOR = 6
 /** A replication slot without a reader may keep this much log before it causes a warning. */
 const WARN_SLOT_BYTES = GIGABYTE
-/** Transactions that a slot may hold: some minutes of a busy ledger. */
+/** The number of transactions that a slot may hold: some minutes of a busy ledger. */
 const WARN_SLOT_AGE = 1_000_000
 
 export interface Horizon {
-  /** The limit above which open transactions were read. */
+  /** The limit above which open transactions are reported. */
   readonly maxSeconds: number
   readonly sessions: readonly OldSession[]
   readonly prepared: readonly PreparedTransaction[]
@@ -134,11 +136,11 @@ export function horizonFinding(
         `pid ${pid} (${[user, application, state].filter(Boolean).join(', ')}) has a transaction open for ${durationText(seconds)}`,
     ),
     ...prepared.map(
-      ({ gid, seconds }) => `the transaction "${gid}" is prepared since ${durationText(seconds)}`,
+      ({ gid, seconds }) => `the transaction "${gid}" has been prepared for ${durationText(seconds)}`,
     ),
     ...stuck.map(
       ({ name, isActive, age, bytes }) =>
-        `the replication slot "${name}"${isActive ? '' : ', which nobody reads,'} keeps ${sizeText(bytes)} of log and holds back ${age} transactions`,
+        `the replication slot "${name}"${isActive ? '' : ', which has no reader,'} keeps ${sizeText(bytes)} of log and holds back ${age} transactions`,
     ),
   ]
   const [first] = sessions

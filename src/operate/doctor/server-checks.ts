@@ -61,7 +61,7 @@ function commitFinding(setting: string): Finding {
   )
 }
 
-/** A failover to an asynchronous standby loses what the standby has not received. */
+/** A failover to an asynchronous standby loses the commits that the standby has not received. */
 export function standbyFinding(facts: ServerFacts): Finding {
   const { synchronousNames: names, standbys, synchronousStandbys, standbyBehind, seesOthers } = facts
   const check = 'standby'
@@ -109,7 +109,9 @@ export function buffersFinding({ sharedBuffers }: ServerFacts, { ledgerBytes }: 
   )
 }
 
-/** Fewer checkpoints prove nothing: a restart or a backup also requests checkpoints. */
+/**
+ * Below this number, checkpoints prove nothing: a restart or a backup also requests checkpoints.
+ */
 const MANY_CHECKPOINTS = 10
 
 /**
@@ -134,11 +136,11 @@ export function walFinding(
 }
 
 export interface PoolPlan {
-  /** Processes that share the database. */
+  /** The number of processes that share the database. */
   readonly processes: number
-  /** Connections of each process for handlers. */
+  /** The number of connections of each process for handlers. */
   readonly maxConnections: number
-  /** Ledgers of each process, and how many of them are in this database. */
+  /** The number of ledgers of each process, and how many of them are in this database. */
   readonly ledgers?: { readonly all: number; readonly here: number } | undefined
   readonly pooler: PoolerMode
 }

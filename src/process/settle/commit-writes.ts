@@ -13,52 +13,54 @@ import { type Fault, faultOf } from './write-faults.ts'
 /** A job whose handler has returned, and the writes and messages that it handed over. */
 export interface WrittenJob extends HandedOver {
   readonly job: JobRef
-  /** How many steps its run has seen. */
+  /** The number of steps that the run has seen. */
   readonly steps: number
 }
 
 export type CommitOutcome =
   | { readonly kind: 'committed' }
-  /** The lease was lost, or a step of the run: nothing was written. */
+  /** The lease or a step of the run was lost: nothing was written. */
   | { readonly kind: 'lost' }
-  /** One of its own writes failed: nothing was written. */
+  /** A write of this job failed: nothing was written. */
   | { readonly kind: 'refused'; readonly error: unknown }
 
-/** Nothing was written: the job must be committed in a transaction of its own. */
+/** Nothing was written: the job must be committed in its own transaction. */
 const ALONE = { kind: 'alone' } as const
 export type SharedOutcome = CommitOutcome | typeof ALONE
 
 /** After this many failures of one batch, its remaining jobs are committed one by one. */
 const MAX_FAILURES = 3
 /**
- * If the connection broke this often during a job, each time but the first alone, the job is the
- * cause.
+ * If the connection broke this often during a job, and each time but the first the job was alone,
+ * the job is the cause.
  */
 const MAX_BREAKS = 3
 /**
- * Limits the texts of harmful statements: a program that builds its SQL anew each time adds many.
+ * The limit on remembered texts of harmful statements: a program that builds new SQL each time adds
+ * many.
  */
 const MAX_HARMFUL = 100
 
 export interface WriteCommitter {
   /**
-   * Commits the writes and completions of many jobs in one transaction: they share only the cost of
-   * a commit. There are no savepoints: when a job fails, the batch is rolled back and committed
-   * without it.
+   * Commits the writes and completions of many jobs in one transaction. The jobs share only the
+   * cost of the commit. There are no savepoints: when a job fails, the batch is rolled back and
+   * committed without that job.
    */
   together(batch: readonly WrittenJob[]): Promise<SharedOutcome[]>
   alone(member: WrittenJob): Promise<CommitOutcome>
 }
 
 export interface WriteConnections {
-  /** For the writes only: user code never runs in a session of the engine. */
+  /** A separate pool for the writes: user code never runs in a session of the engine. */
   readonly writes: Pool
   /** The engine's pool, to check whether the ledger answers. */
   readonly pool: Pool
 }
 
 /**
- * Both verbs throw only if the ledger is unreachable, or the connection broke: the caller retries.
+ * Both methods throw only if the ledger is unreachable or the connection broke. The caller then
+ * retries.
  */
 export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitter {
   const harmful = new Set<string>()
@@ -93,7 +95,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return { kind: 'refused', error: failure.error }
   }
 
-  /** Jobs that are committed alone run beside each other, so they may deadlock. */
+  /** Jobs that are committed alone run in parallel, so they may deadlock. */
   async function tryWithConflicts(member: WrittenJob): Promise<CommitAttempt> {
     for (let tries = 1; ; tries += 1) {
       const attempt = await tryToCommit([member], 'alone')
@@ -108,7 +110,8 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     let isWriting = false
     try {
       const committed = await inTransaction(writes, async (client) => {
-        // Check fences and steps first: writes of a job that has lost one of them are not sent.
+        // Checks fences and steps first: if a job has lost its fence or a step, its writes are not
+        // sent.
         const live = await completeWritten(
           client,
           batch.map((member) => ({ job: member.job, step: recordOf(member), steps: member.steps })),
@@ -145,7 +148,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
     return breaksOf(member) > 0 || member.writes.some(({ text }) => harmful.has(text))
   }
 
-  /** The jobs that must be committed alone from now on: all of them if the culprit is unknown. */
+  /** The jobs that must be committed alone from now on: all of them if the cause is unknown. */
   function blame(batch: readonly WrittenJob[], { fault, culprit }: Failure): readonly WrittenJob[] {
     if (fault.of !== 'statement') return batch
     if (fault.isHarmful) {
@@ -165,7 +168,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
   return { together, alone }
 }
 
-/** Alone, nothing that other jobs left in the session counts against a job. */
+/** Alone in its session, a job is not affected by settings of other jobs. */
 type How = 'together' | 'alone'
 
 interface Failure {
@@ -238,7 +241,10 @@ function requireRows(member: WrittenJob, counts: readonly number[], first: numbe
   }
 }
 
-/** The texts of a batch with this beginning: the server shows only the first 1,024 bytes. */
+/**
+ * The statements of a batch that begin with this text. The server reports only the first 1,024
+ * bytes of a statement.
+ */
 function textsLike(batch: readonly WrittenJob[], beginning: string | undefined): string[] {
   if (!beginning) return []
   const texts = batch.flatMap(({ writes }) => writes.map(({ text }) => text))

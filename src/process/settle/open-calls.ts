@@ -8,8 +8,8 @@ import type { LedgerTables } from '../../ledger/ledger.ts'
 import { HookonceError } from '../../model/errors.ts'
 
 /**
- * Stops a job for attention if the outcome of one of its calls is open, whichever of its runs made
- * the call. Returns the reason; undefined if no call is open, or the lease had been lost.
+ * Stops a job for attention if the outcome of one of its calls is open, whichever run made the
+ * call. Returns the reason. Undefined if no call is open, or the lease was lost.
  */
 export async function stopAtOpenCall(
   { pool, shards }: LedgerTables,

@@ -50,7 +50,7 @@ export interface SettleDeps {
 export async function settleRun(ended: EndedRun, deps: SettleDeps): Promise<SettledRun> {
   const settled = await settleOutcome(ended, deps)
   if (settled.commit.kind !== 'refused') return settled
-  // The handler succeeded, but the database refused its writes: that is a failed attempt.
+  // The handler succeeded, but the database refused its writes. That is a failed attempt.
   const { error } = settled.commit
   const { event } = ended.outcome
   const outcome = { isSuccess: false, event, error, isSettled: false, hasEffects: true } as const
@@ -60,7 +60,7 @@ export async function settleRun(ended: EndedRun, deps: SettleDeps): Promise<Sett
 async function settleOutcome(ended: EndedRun, deps: SettleDeps): Promise<SettledRun> {
   const settlement = settlementOf(ended)
   const outcome = settlement.state === 'failed' ? await stopForAttention(ended, deps) : ended.outcome
-  // The ledger did not answer: the lease expires, and the job is retried.
+  // The ledger did not answer. The lease expires, and the job is retried.
   if (!outcome) return { outcome: ended.outcome, settlement, commit: { kind: 'lost' } }
   if (outcome.isSettled) return { outcome, settlement, commit: { kind: 'committed' } }
   const handedOver = outcome.isSuccess ? outcome.handedOver : NOTHING_HANDED_OVER
@@ -72,8 +72,8 @@ async function settleOutcome(ended: EndedRun, deps: SettleDeps): Promise<Settled
 }
 
 /**
- * Hands a job back whose run could not complete it because a step is gone. If its lease was lost,
- * this changes nothing either.
+ * Hands a job back if its run could not complete it because a step is missing. If the lease was
+ * lost, this changes nothing.
  */
 async function runAgain(
   { run: { job, attempt } }: EndedRun,
@@ -98,7 +98,7 @@ async function stopForAttention(
   if (outcome.isSuccess || outcome.isSettled || (run.isFirst && !outcome.hasEffects)) return outcome
   const { job, business } = run
   const found = await persistently(async () => ({ error: await stopAtOpenCall(business, job) }), {
-    doing: 'looking for open calls of a job that is given up',
+    doing: 'reading the open calls of a job that fails for good',
     observer,
     signal,
   })

@@ -16,7 +16,7 @@ export interface EndedRun {
 export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement {
   const { job, attempt } = run
   if (outcome.isSuccess) {
-    // Field by field: spreading the job would cost as much as all the rest.
+    // Copied field by field: spreading the job would cost as much as the rest of this function.
     const { shard, receiptId, subscriber, fence } = job
     const reason = outcome.staleReason ?? undefined
     return {
@@ -49,12 +49,12 @@ export function settlementOf({ run, outcome, durationMs }: EndedRun): Settlement
     returnAttempt,
     reason: next.reason,
     steps: 0,
-    // An attempt that does not count leaves no row.
+    // An attempt that does not count gets no row.
     stack: returnAttempt ? undefined : recordedStackOf(outcome.error),
   }
 }
 
-/** Hands a job back: the attempt does not count, and the next worker may start at once. */
+/** Hands a job back. The attempt does not count, and the next worker may start it at once. */
 export function handedBack(job: JobRef, attempt: number): Settlement {
   const state = attempt > 1 ? 'retrying' : 'received'
   return { ...job, state, delayMs: 0, returnAttempt: true, reason: undefined, steps: 0 }

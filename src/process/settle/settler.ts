@@ -6,15 +6,18 @@ import { type GroupCommit, groupCommit } from '../../work/group-commit.ts'
 import { persistently } from '../../work/persistently.ts'
 import { type CommitOutcome, type WrittenJob, writeCommitter } from './commit-writes.ts'
 
-/** How a run ended, and its hand-over to be committed with it. */
+/** The outcome of a run, and the hand-over to be committed with it. */
 export interface Ending {
   readonly settlement: Settlement
   readonly handedOver: HandedOver
 }
 
-/** One statement carries this many outcomes; more would only make its locks last longer. */
+/** The number of outcomes per statement. More would only make its locks last longer. */
 const MAX_BATCH = 500
-/** A write that runs into its timeout must not block the others that are committed alone. */
+/**
+ * The number of parallel commits of single jobs, so that a write that runs into its timeout does
+ * not block the others.
+ */
 const ALONE_IN_FLIGHT = 3
 
 export interface SettlerOptions {
@@ -23,8 +26,8 @@ export interface SettlerOptions {
   readonly writes: Pool
   readonly observer: Observer
   /**
-   * Stops retrying: the ledger is down and the process is stopping. Leases then expire by
-   * themselves.
+   * Stops retrying: the ledger is down and the process is stopping. Leases then expire without
+   * further action.
    */
   readonly signal: AbortSignal
 }
@@ -39,7 +42,7 @@ export function settler({
   observer,
   signal,
 }: SettlerOptions): GroupCommit<Ending, CommitOutcome> {
-  // Two in flight: the next is sent while one waits for the disk.
+  // Two in flight: the second is sent while the first waits for the disk.
   const plain = groupCommit(
     keepTrying(async (endings) => {
       const areOurs = await settleJobs(
@@ -51,12 +54,12 @@ export function settler({
     { maxItems: MAX_BATCH, maxInFlight: 2 },
   )
   const committer = writeCommitter({ writes, pool })
-  // One at a time: two could lock the same business rows, and wait for each other.
+  // One at a time: two transactions could lock the same business rows, and wait for each other.
   const together = groupCommit(
     keepTrying((endings) => committer.together(endings.map(writtenJob))),
     { maxItems: MAX_BATCH },
   )
-  // For jobs that failed in a batch, or would block it.
+  // Commits jobs alone that failed in a batch, or would block it.
   const alone = groupCommit(
     keepTrying((endings) => Promise.all(endings.map((ending) => committer.alone(writtenJob(ending))))),
     { maxItems: 1, maxInFlight: ALONE_IN_FLIGHT },

@@ -15,22 +15,22 @@ export type Fault =
   | {
       readonly of: 'statement'
       /**
-       * The statement fails slowly, or by using up shared resources: it must not share a
+       * The statement fails slowly, or by exhausting shared resources, so it must not share a
        * transaction again.
        */
       readonly isHarmful: boolean
-      /** The beginning of the running statement, if the server reported no error by itself. */
+      /** The beginning of the running statement, if the server reported no error. */
       readonly busyWith?: string | undefined
     }
 
 /**
- * Connection failure, missing resources, operator intervention, system error. One statement can
- * cause each.
+ * Classes of SQLSTATE: connection failure, missing resources, operator intervention, system error.
+ * One statement can cause each.
  */
 const LIKE_AN_OUTAGE = /^(08|53|57|58)/
 /**
- * Shutdown or crash of the server, a dropped database, a session that was idle for too long, a
- * session without its prepared statements.
+ * SQLSTATEs: shutdown or crash of the server, a dropped database, a session that was idle for too
+ * long, a session without its prepared statements.
  */
 const ENDS_CONNECTION = /^(57P0[1-5]|25P03|26000)$/
 /** Too few or too many values: a fault of the statement, although the class is 08. */
@@ -53,7 +53,7 @@ function isOfStatement(code: string | undefined): code is string {
   return !LIKE_AN_OUTAGE.test(code) || code === WRONG_VALUES || TIMED_OUT.test(code)
 }
 
-/** If the server answers on other connections, it was busy with our statement. */
+/** If the server answers on other connections, the statement kept it busy. */
 async function silentFault(error: SilentServer, pool: Pool): Promise<Fault> {
   const ended = await endSilent(pool, error)
   return ended ? { of: 'statement', isHarmful: true, busyWith: ended.statement } : { of: 'ledger' }
@@ -70,7 +70,7 @@ async function answers(pool: Pool): Promise<boolean> {
   })
   const probe = pool.query('select 1').then(
     () => true,
-    // The original error is reported, not this one.
+    // The caller reports the original error, not this one.
     () => false,
   )
   const isAnswering = await Promise.race([probe, late])

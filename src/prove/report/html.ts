@@ -3,7 +3,7 @@ import { FAULTS, type Finding } from '../judge.ts'
 import { faultsOf, type Proof, type ScheduleResult } from '../result.ts'
 import { escaped } from './xml.ts'
 
-/* One self-contained file: no script, nothing from the network. */
+/* A self-contained file: it has no script, and loads nothing from the network. */
 
 export function htmlReport(proof: Proof): string {
   const { results, verdict } = proof

@@ -15,7 +15,7 @@ export interface Possible {
   readonly rounds: number
 }
 
-/** If there are more boundaries, the seed chooses among them. */
+/** The limit on boundaries. If there are more, the seed chooses among them. */
 const MAX_KILLS = 24
 
 const one = (name: string, title: string, ...variants: (readonly Step[])[]): Schedule => ({
@@ -71,7 +71,7 @@ export function schedulesFor(possible: Possible): Schedule[] {
     ...kills(possible),
     one(
       'mixed',
-      'Several of these happen to one event',
+      'Several of these faults happen to one event',
       ...Array.from({ length: rounds }, () => mixed(possible)),
     ),
   ]
@@ -87,11 +87,11 @@ function pair(name: string, title: string): Schedule {
 export const IN_ORDER: readonly Step[] = [deliver(0), settle, deliver(1)]
 
 const BAD_TITLES: readonly (readonly [BadDelivery, string])[] = [
-  ['forged', 'Somebody sends an event with a forged signature'],
-  ['unsigned', 'Somebody sends an event without a signature'],
-  ['tampered', 'Somebody changes a signed event'],
-  ['rewritten', 'A program in between writes the signed JSON anew'],
-  ['outdated', 'Somebody sends an old signed event'],
+  ['forged', 'A stranger sends an event with a forged signature'],
+  ['unsigned', 'A stranger sends an event without a signature'],
+  ['tampered', 'A stranger changes a signed event'],
+  ['rewritten', 'A proxy serialises the signed JSON again'],
+  ['outdated', 'A stranger sends an old signed event'],
 ]
 
 function kills(possible: Possible): Schedule[] {
@@ -113,7 +113,7 @@ function killPoints({ mayKill, boundaries }: Possible): readonly string[] {
   return mayKill ? [...new Set(boundaries)] : []
 }
 
-/** At most this many, in their order. Frequent ones are dropped first. */
+/** At most this many boundaries, in their order. Frequent boundaries are dropped first. */
 function drawn(points: readonly string[], random: Random): string[] {
   const left = [...points]
   while (left.length > MAX_KILLS) {
@@ -143,6 +143,6 @@ function mixed(possible: Possible): Step[] {
         return at === undefined ? restart : { kind: 'kill', event: 0, at }
     }
   })
-  // The provider continues until the event is accepted.
+  // The provider retries until the event is accepted.
   return [...steps, deliver()]
 }

@@ -1,6 +1,6 @@
 /* A schedule is data: it can be played, described, shortened and repeated. */
 
-/** Deliveries that must be refused, by name (`forge.ts`). */
+/** Names of deliveries that must be refused (`forge.ts`). */
 export type BadDelivery = 'forged' | 'unsigned' | 'tampered' | 'rewritten' | 'outdated'
 
 export type Step =
@@ -10,9 +10,12 @@ export type Step =
   | { readonly kind: 'lose-reply'; readonly event: number; readonly afterMs: number }
   | { readonly kind: 'settle' }
   | { readonly kind: 'slow-calls'; readonly ms: number }
-  /** Killed while it is idle, and started again. */
+  /** The receiver is killed while it is idle, and started again. */
   | { readonly kind: 'restart' }
-  /** Killed at a boundary and started again. Delivered again if it was not accepted. */
+  /**
+   * The receiver is killed at a boundary and started again. The event is delivered again if it was
+   * not accepted.
+   */
   | { readonly kind: 'kill'; readonly event: number; readonly at: string }
   | { readonly kind: 'bad'; readonly what: BadDelivery }
   /** Genuine, in bytes that no common serialiser writes. */
@@ -23,17 +26,17 @@ export const settle: Step = { kind: 'settle' }
 export const restart: Step = { kind: 'restart' }
 
 export interface Schedule {
-  /** For `--only`. */
+  /** The name for `--only`. */
   readonly name: string
-  /** What production does. */
+  /** The fault of production that the schedule simulates. */
   readonly title: string
-  /** How many events of one object it sends: one, or an older and a newer one. */
+  /** How many events of one object it sends: one, or an older and a newer event. */
   readonly events: 1 | 2
-  /** Each is played with fresh events; the first that fails is reported. */
+  /** Each variant is played with fresh events. The first variant that fails is reported. */
   readonly variants: readonly (readonly Step[])[]
   /** The type of the second event, if it has another type. */
   readonly relatedType?: string | undefined
-  /** Why it has no variants. */
+  /** The reason why the schedule has no variants. */
   readonly reason?: string
 }
 
@@ -45,7 +48,7 @@ const BAD: Readonly<Record<BadDelivery, string>> = {
   outdated: 'send it with a genuine signature that is hours old',
 }
 
-/** A description for people, in order. */
+/** A description of the steps for people, in order. */
 export function describeSteps(steps: readonly Step[], eventNames: readonly string[]): string[] {
   const delivered = new Set<number>()
   return steps.flatMap((step) => {

@@ -1,11 +1,11 @@
 /*
- * The moments at which a crash may split the work of a receiver: before and after each call that
- * leaves it, and before and after each commit. The recording server and the proxy in front of the
+ * The points at which a crash may split the work of a receiver: before and after each outgoing
+ * call, and before and after each commit. The recording server and the proxy in front of the
  * database report them here, and wait for the decision.
  */
 
 export interface Boundaries {
-  /** Starts a new delivery: resets the counts, and kills at the given boundary, if any. */
+  /** Starts a new delivery: resets the counts, and kills at the given boundary, if there is one. */
   begin(killAt?: string): void
   before(label: string): Promise<'go' | 'killed'>
   after(label: string): Promise<'go' | 'killed'>
@@ -17,7 +17,7 @@ export interface Boundaries {
   onKill(kill: () => void): void
 }
 
-/** A receiver that works in a loop must not fill the memory. */
+/** A limit: a receiver that works in a loop must not fill the memory. */
 const MAX_REACHED = 500
 
 export function watchBoundaries(): Boundaries {

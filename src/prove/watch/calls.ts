@@ -83,7 +83,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Ids in the path differ between events, and would give each call a new name. */
+/** Ids in the path differ between events, so each call would have a new name. */
 function pathName(path: string): string {
   return path.replace(/\?.*/, '').replaceAll(/[^/]*\d{4,}[^/]*/g, '…')
 }

@@ -1,7 +1,7 @@
-/* The frames of PostgreSQL's protocol 3: a letter, a length that counts itself, a payload. */
+/* The frames of PostgreSQL's protocol 3: a letter, a length that includes itself, and a payload. */
 
 export interface Frame {
-  /** One letter; empty for the first message of a connection. */
+  /** The type, one letter. Empty for the first message of a connection. */
   readonly type: string
   /** The whole frame, as sent. */
   readonly bytes: Buffer
@@ -38,7 +38,7 @@ export function isEncryptionRequest({ type, payload }: Frame): boolean {
   return code === SSL_REQUEST || code === GSS_REQUEST
 }
 
-/** The texts up to the zero bytes at the head of a payload. */
+/** The zero-terminated texts at the beginning of a payload. */
 export function textsOf(payload: Buffer, count: number): string[] {
   const texts: string[] = []
   let at = 0

@@ -7,14 +7,14 @@ import { type Batch, followTransactions } from './transactions.ts'
 
 /** A proxy between the receiver and its database. Reports each commit before and after it. */
 export interface PostgresProxy {
-  /** The same database, through this proxy. */
+  /** The URL of the same database through this proxy. */
   readonly url: string
-  /** How many connections the receiver has made. */
+  /** The number of connections that the receiver has made. */
   readonly connections: number
   close(): void
 }
 
-/** Proxies the server of this URL, on a free port of this machine. */
+/** Starts a proxy for the server of this URL, on a free port of this machine. */
 export async function proxyPostgres(databaseUrl: string, boundaries: Boundaries): Promise<PostgresProxy> {
   const target = new pg.Client({ connectionString: databaseUrl })
   const sockets = new Set<Socket>()
@@ -66,7 +66,7 @@ function throughPort(databaseUrl: string, { user, password, database }: pg.Clien
   return url.toString()
 }
 
-/** Ends when either side does, or when the receiver is killed at a boundary. */
+/** Ends when either side ends, or when the receiver is killed at a boundary. */
 async function relay(client: Socket, upstream: Socket, boundaries: Boundaries): Promise<void> {
   /** Batches that the server has not finished yet, in order. */
   const pending: Batch[] = []
@@ -99,7 +99,7 @@ async function relay(client: Socket, upstream: Socket, boundaries: Boundaries): 
       for (const frame of read(chunk)) {
         if (frame.type === 'E') failed = true
         if (frame.type === 'Z') {
-          // The first one follows the login and answers no batch.
+          // The first ReadyForQuery follows the login and answers no batch.
           const { commit } = pending.shift() ?? {}
           if (commit !== undefined && !failed && (await boundaries.after(commit)) === 'killed')
             throw new Error('killed after a commit')

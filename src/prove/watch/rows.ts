@@ -4,10 +4,10 @@ import { textOfThrown } from '../../model/thrown.ts'
 import { type Alias, aliased, type Change } from '../changes.ts'
 
 /*
- * Finds the rows that changed. An open transaction keeps the earlier view of the database. At the
- * end both views are read, but only for rows that may have changed: those with a new version, and
- * those that a transaction replaced, deleted or locked since. Rows that are equal in both views are
- * dropped. So a large table costs a scan, but no transfer.
+ * Finds the changed rows. An open transaction keeps the earlier view of the database. At the end
+ * both views are read, but only for rows that may have changed: rows with a new version, and rows
+ * that a transaction replaced, deleted or locked since. Rows that are equal in both views are
+ * dropped. So a large table is scanned, but not transferred.
  */
 
 /** The rows of every user table, before and after. */
@@ -17,7 +17,7 @@ export interface RowWatcher {
   changes(aliases: readonly Alias[]): Promise<Change[]>
   /** Runs the user's statement for a new object. */
   prepare(sql: string, objectId: string): Promise<void>
-  /** The watched tables, and the others with the reason. */
+  /** The watched tables, and the other tables with the reason. */
   readonly tables: readonly string[]
   readonly unwatched: readonly string[]
   close(): Promise<void>
@@ -44,7 +44,7 @@ const TABLES = `
   where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema$)'
   order by 1`
 
-/** A database with more tables is not one to prove a receiver on. */
+/** A database with more tables is too large to prove a receiver on. */
 const MAX_TABLES = 1_000
 /** If one delivery changes more rows of a table than this, they are not compared. */
 const MAX_ROWS = 5_000
@@ -134,7 +134,7 @@ export async function watchRows(
     if (found.rows.length > MAX_ROWS)
       throw new HookonceError(
         'CONFIG_INVALID',
-        `more than ${MAX_ROWS} rows of ${table.name} changed at once; pass --ignore ${table.name} if it has nothing to do with the receiver`,
+        `more than ${MAX_ROWS} rows of ${table.name} changed at once; pass --ignore ${table.name} if it does not belong to the receiver`,
       )
     return found.rows.map(({ row }) => row)
   }
@@ -167,7 +167,9 @@ function changesOf(table: Table, before: readonly Row[], after: readonly Row[], 
   ].filter(({ kind, fields }) => kind !== 'updated' || Object.keys(fields).length > table.keys.length)
 }
 
-/** The rows of one list that are missing in the other, each as often as it is missing. */
+/**
+ * The rows of one list that are missing in the other. A row that is missing twice is listed twice.
+ */
 function without(rows: readonly Row[], others: readonly Row[], text: (row: Row) => string): Row[] {
   const counts = new Map<string, number>()
   for (const row of others) counts.set(text(row), (counts.get(text(row)) ?? 0) + 1)
@@ -178,7 +180,7 @@ function without(rows: readonly Row[], others: readonly Row[], text: (row: Row) 
   })
 }
 
-/** For an updated row: its key and the changes, with numbers as differences. */
+/** The fields of an updated row: its key and the changes, with numbers as differences. */
 function fieldsOf(
   table: Table,
   row: Row,

@@ -14,7 +14,7 @@ export function writesOf(sql: string): string[] {
     ([, verb = '', table = '']) =>
       `${verb.replaceAll(/\s+/g, ' ').toLowerCase()} ${table.replaceAll('"', '')}`,
   )
-  // `on conflict do update set` and `for update of` name no table of their own.
+  // `on conflict do update set` and `for update of` name no further table.
   return [...new Set(found)].filter((write) => !/^update (set|of|nowait|skip)$/i.test(write))
 }
 

@@ -14,7 +14,7 @@ const query = (sql: string): Frame => frame('Q', sql)
 const commitsOf = (...frames: Frame[]): (string | undefined)[] =>
   followTransactions()(frames).map(({ commit }) => commit)
 
-test('a transaction commits at its end, named for what it wrote', () => {
+test('a transaction commits at its end, and is named after its writes', () => {
   const commits = commitsOf(
     query('BEGIN'),
     query('insert into "seen" values (1) on conflict do update set a = 1'),
@@ -24,7 +24,7 @@ test('a transaction commits at its end, named for what it wrote', () => {
   expect(commits).toEqual([undefined, undefined, undefined, 'commit of insert into seen, update app.invoice'])
 })
 
-test('a write outside a transaction commits by itself, a read and a rollback do not', () => {
+test('a write outside a transaction commits, a read and a rollback do not', () => {
   expect(commitsOf(query('delete from job'))).toEqual(['commit of delete from job'])
   expect(commitsOf(query('select 1 for update'))).toEqual([undefined])
   expect(
@@ -42,13 +42,13 @@ test('the extended protocol is held back until Sync, also with named statements'
   expect(held).toEqual([])
   const [batch] = follow([frame('S')])
   expect(batch?.commit).toBe('commit of insert into payment')
-  // The second time it is only bound.
+  // The second time, the statement is only bound.
   expect(follow([frame('B', '', 's1'), frame('E', ''), frame('S')])[0]?.commit).toBe(
     'commit of insert into payment',
   )
 })
 
-test('frames are found in any pieces of the stream', () => {
+test('frames are found in a stream that arrives in any pieces', () => {
   const bytes = Buffer.concat([query('select 1').bytes, query('select 2').bytes])
   const read = frameReader(false)
   const found = [...bytes].flatMap((byte) => read(Buffer.from([byte])))

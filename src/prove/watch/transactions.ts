@@ -4,9 +4,9 @@ import { beginsTransaction, commits, rollsBack, writesOf } from './statements.ts
 /** Messages that the server processes together: up to a Sync, a Flush or a simple query. */
 export interface Batch {
   readonly bytes: Buffer
-  /** The name, if this batch commits something: `commit of insert into payments`. */
+  /** The name of the commit, if this batch commits something: `commit of insert into payments`. */
   readonly commit: string | undefined
-  /** Whether the server ends it with ReadyForQuery. */
+  /** Whether the server ends the batch with ReadyForQuery. */
   readonly isAnswered: boolean
 }
 
@@ -66,7 +66,8 @@ export function followTransactions(): (frames: readonly Frame[]) => Batch[] {
 }
 
 /**
- * Parse, Bind, Describe, Execute, Close: the server processes them at once, so they are held here.
+ * Parse, Bind, Describe, Execute, Close: the server would process them at once, so they are held
+ * here until the batch is complete.
  */
 const HELD = new Set(['P', 'B', 'D', 'E', 'C'])
 

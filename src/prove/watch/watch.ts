@@ -26,9 +26,9 @@ export interface Patience {
 export interface Watch {
   /** Waits until nothing changes any more, and longer while `isMissing` returns true. */
   settled(isMissing?: (changes: readonly Change[]) => boolean): Promise<Change[]>
-  /** Ends it: later changes count as late. */
+  /** Ends the watch: later changes count as late. */
   end(changes: readonly Change[]): PastPlay
-  /** From the beginning to the last change that was seen. */
+  /** The time from the beginning to the last observed change. */
   readonly lagMs: number
 }
 

@@ -12,9 +12,7 @@ import { compile } from '../schemes/compile.ts'
 import type { FetchBytes } from '../schemes/fetch-text.ts'
 import { awsSnsCode } from './aws-sns.ts'
 
-/*
- * Our own certificate authority plays Amazon. Only the network access is replaced.
- */
+/* A local certificate authority replaces Amazon. Only the network access is replaced. */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-sns-'))
 afterAll(() => rmSync(dir, { recursive: true }))

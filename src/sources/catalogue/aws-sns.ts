@@ -58,7 +58,7 @@ function hostOf(topicArn: string): string {
   return `sns.${region}.amazonaws.com${partition === 'aws-cn' ? '.cn' : ''}`
 }
 
-/** Amazon signs with a certificate. Each message names its address. */
+/** Amazon signs with a certificate. Each message contains the address of the certificate. */
 export function awsSnsCode({ fetcher, roots }: CertificateSource): MakeScheme {
   return ({ endpoint }) => {
     const topicArn = endpoint.setting('topicArn')
@@ -124,7 +124,7 @@ export function awsSnsCode({ fetcher, roots }: CertificateSource): MakeScheme {
       verify,
       prepare(delivery) {
         const proof = read(delivery)
-        // `verify` reports what is wrong. Nothing is fetched for an invalid message.
+        // `verify` reports the fault. Nothing is fetched for an invalid message.
         return 'ok' in proof ? undefined : certificates.need(proof.certificate, delivery.receivedAtMs)
       },
       handshake(delivery) {
@@ -162,7 +162,7 @@ function confirmation(
   { genuine, fetcher }: ConfirmationInput,
 ): HandshakeAnswer | Refusal {
   const answer: HandshakeAnswer = { ok: true, status: 200, headers: {}, body: '' }
-  // Following this link would subscribe again after somebody has just unsubscribed.
+  // Following this link would subscribe again after an unsubscription.
   if (Type === 'UnsubscribeConfirmation') return answer
   if (confirm === 'off')
     return refuse('HANDSHAKE_REFUSED', "a subscription asks for confirmation, but `confirm: 'on'` is not set")

@@ -27,6 +27,6 @@ test('a payload with and without its last line break is the same event, so a cop
   const [first, second] = deliveries.map((delivery) => source.identify(delivery))
   expect(first).toMatchObject({ ok: true })
   expect(second).toMatchObject({ key: first?.ok ? first.key : '' })
-  // If the payload was signed without a line break, one cannot be added.
+  // If the payload was signed without a line break, a line break cannot be added.
   expect(source.verify(arriving(payload, trimmed))).toMatchObject({ code: 'SIGNATURE_MISMATCH' })
 })

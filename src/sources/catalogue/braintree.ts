@@ -80,7 +80,7 @@ function signatureOf(pairs: string, publicKey: string): string | undefined {
 /** The form fields, for users of Braintree's SDK, and the decoded notification. */
 function payloadOf(delivery: Delivery): BraintreePayload | undefined {
   const { bt_signature = '', bt_payload: sent = '' } = formFields(delivery) ?? {}
-  // With and without its last line break it is the same event. The SDK treats both as equal, too.
+  // With and without its last line break it is the same event. The SDK also treats both as equal.
   const bt_payload = sent.replace(/\n$/, '')
   const document = parseXmlText(Buffer.from(bt_payload, 'base64').toString('utf8'))
   const { notification } = Object(document && withoutAttributes(document)) as { notification?: XmlValue }

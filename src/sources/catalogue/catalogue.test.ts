@@ -12,8 +12,8 @@ import { coversBody, isSignable, takesPublicKey } from '../signature.ts'
 
 /*
  * Tests every provider of the catalogue by its description alone: a signed delivery is verified and
- * identified, and every defect is rejected. Nobody else can sign for providers whose keys are
- * fetched, so those have their own tests.
+ * identified, and every defect is rejected. Only the provider can sign if its keys are fetched, so
+ * these providers have their own tests.
  */
 
 const NOW_MS = 1_700_000_000_000
@@ -88,7 +88,7 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
       })
     })
 
-    // Left out, not skipped: there is nothing to reject.
+    // Left out, not skipped: these deliveries have nothing to reject.
     if (coversBody(signature))
       it('rejects a body with one bit flipped, cut off, or serialised again', () => {
         for (let bit = 0; bit < signed.body.length * 8; bit += takesPublicKey(signature) ? 41 : 1) {
@@ -131,8 +131,8 @@ describe.each(found.filter(({ description }) => isSignable(description.signature
       })
 
     it('never throws on random headers, bodies and URLs, and accepts none', () => {
-      // A proof that does not cover the body is valid for any body. Then only invented proofs must
-      // be rejected.
+      // A proof that does not cover the body is valid for any body, so only invented proofs must be
+      // rejected.
       const genuine = coversBody(signature) ? Object.values(signed.headers) : []
       const values = [...genuine, 'v1=00', `t=${NOW_MS / 1000},v1=${'0'.repeat(64)}`]
       const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...values))

@@ -330,7 +330,7 @@ describe.each(cases.filter(({ dated }) => !dated))('$name, which signs no date,'
   })
 })
 
-describe('what each provider needs', () => {
+describe('required data of each provider', () => {
   it.each([
     ['github', github, 'x-github-delivery'],
     ['shopify', shopify, 'x-shopify-webhook-id'],

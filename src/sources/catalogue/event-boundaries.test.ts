@@ -3,8 +3,8 @@ import type { Delivery, Identified, Source } from '../contract.ts'
 import { attio, dropboxSign, grafana, patreon, persona, revolut, youtube } from '../index.ts'
 
 /*
- * What counts as one event and what as two, for providers without a simple key. The bodies are
- * invented, in the documented shape.
+ * Deliveries that are one event, and deliveries that are two, for providers without a simple key.
+ * The bodies are invented, in the documented shape.
  */
 
 function arriving(body: string, headers: Record<string, string> = {}): Delivery {

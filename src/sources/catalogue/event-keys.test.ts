@@ -106,8 +106,8 @@ describe.each(signable)('$id', ({ id, make, options, description }) => {
       deliver('evt_2', NOW_MS),
     ].map((delivery) => eventOf(source, delivery).key)
     expect(again).toBe(first)
-    // A generated sample does not show what distinguishes events without an id. Those providers
-    // have pairs.
+    // A generated sample does not show the differences between events without an id. These
+    // providers have pairs.
     if (!(id in pairs)) expect(other).not.toBe(first)
   })
 })

@@ -23,7 +23,7 @@ import { neonAuthCode } from './neon-auth.ts'
 import { plaidCode } from './plaid.ts'
 
 /*
- * Providers whose keys are fetched. Our own key pairs and a real server play their part. PayPal and
+ * Providers whose keys are fetched. Local key pairs and a real server replace them. PayPal and
  * Amazon use certificates and have their own tests.
  */
 
@@ -381,7 +381,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
     expect(await verified(here, arriving(headers, here.signing.body, later))).toMatchObject({ ok: true })
   })
 
-  it('limits its fetches, whatever key ids strangers send', async () => {
+  it('limits its fetches, for any key ids of strangers', async () => {
     const here = await world(one)
     const { privateKey } = one.makeKey()
     for (let number = 0; number < 40; number++) {
@@ -424,7 +424,7 @@ describe.each(played.map((one) => ({ id: one.description.provider, one })))('$id
   })
 })
 
-describe('what each demands besides', () => {
+describe('further requirements of each provider', () => {
   const find = (id: string): Played => {
     const one = played.find(({ description }) => description.provider === id)
     if (one === undefined) throw new Error(id)

@@ -96,7 +96,7 @@ export interface GitHubProvider {
   <Payloads extends object>(
     options: SourceOptions,
   ): SigningSource<AnyOf<Payloads>, AnyOf<Payloads>, GitHubTypes<Payloads>, GitHubShapes<Payloads>>
-  // Again: `ReturnType<typeof github>` takes the last signature.
+  // Repeated, because `ReturnType<typeof github>` uses the last signature.
   (options: SourceOptions): GitHubSource
   readonly description: ProviderDescription
 }

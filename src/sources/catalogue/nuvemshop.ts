@@ -1,6 +1,6 @@
 import { provider } from '../provider.ts'
 
-/** Happen once to an object. Every other event may happen again with the same body. */
+/** Events that happen once to an object. Every other event may happen again with the same body. */
 const ONCE = [
   'order/created',
   'product/created',

@@ -1,6 +1,6 @@
 import { provider } from '../provider.ts'
 
-// In this order, and without separators.
+// The signed fields, in this order and without separators.
 const SIGNED = [
   'amount_cents',
   'created_at',

@@ -14,7 +14,7 @@ import { checkOptions } from '../options.ts'
 import { compile } from '../schemes/compile.ts'
 import { paypalCode } from './paypal.ts'
 
-/* Our own certificate authority plays PayPal, with a real server for its certificates. */
+/* A local certificate authority replaces PayPal, with a real server for its certificates. */
 
 const dir = mkdtempSync(join(tmpdir(), 'hookonce-paypal-'))
 afterAll(() => rmSync(dir, { recursive: true }))

@@ -76,7 +76,7 @@ export function paypalCode({ fetcher, roots }: CertificateSource): MakeScheme {
       },
       prepare(delivery) {
         const proof = read(delivery)
-        // `verify` reports what is wrong. Nothing is fetched for an invalid delivery.
+        // `verify` reports the fault. Nothing is fetched for an invalid delivery.
         return 'ok' in proof ? undefined : certificates.need(proof.certificate, delivery.receivedAtMs)
       },
     }

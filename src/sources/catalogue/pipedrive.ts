@@ -32,7 +32,7 @@ export const pipedrive = provider({
           'json:meta.timestamp',
         ],
       },
-      // Version 1.
+      // The places of version 1.
       { hash: ['json:meta.webhook_id', 'json:event', 'json:meta.id', 'json:meta.timestamp_micro'] },
     ],
     type: { join: [['json:event', 'json:meta.action'], 'json:meta.entity'], separator: '.' },

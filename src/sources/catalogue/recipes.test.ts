@@ -28,7 +28,7 @@ interface Recipe {
   readonly url?: string
   readonly body?: string
   readonly options?: Partial<SourceOptions>
-  /** The date is checked: how far a delivery may be off. */
+  /** The date is checked: the allowed difference to the arrival. */
   readonly toleranceSeconds?: number
 }
 
@@ -173,7 +173,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
 }
 
-/** The secret itself proves these, whatever the body is. */
+/** In these deliveries the secret itself is the proof, for any body. */
 const BY_TOKEN = ['aircall', 'meraki', 'pipedrive', 'ringcentral', 'sharepoint']
 
 describe.each(Object.entries(recipes))('%s', (id, recipe) => {
@@ -196,7 +196,7 @@ describe.each(Object.entries(recipes))('%s', (id, recipe) => {
     expect(source?.verify(arriving({ body: changed })).ok).toBe(false)
   })
 
-  // Left out, not skipped: the date of the others is not known or not signed.
+  // Left out, not skipped: the dates of the other providers are unknown or not signed.
   if (toleranceSeconds !== undefined)
     it('rejects it when it is older than documented', async () => {
       const make = await findProvider(id)

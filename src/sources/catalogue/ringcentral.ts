@@ -28,7 +28,7 @@ export const ringcentral = provider({
   handshake: [
     {
       method: 'POST',
-      // A notification has a uuid, and must not be taken for a handshake.
+      // A notification has a uuid, and must not be mistaken for a handshake.
       when: { 'header:validation-token': true, 'json:uuid': false },
       signed: false,
       reply: { headers: { 'validation-token': '{header:validation-token}' } },

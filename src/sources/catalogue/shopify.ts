@@ -95,7 +95,7 @@ export interface ShopifyProvider {
   <Payloads extends object>(
     options: SourceOptions,
   ): SigningSource<ShopifyPayload, ShopifyPayload, ShopifyTopic, ShopifyShapes<Payloads>>
-  // Again: `ReturnType<typeof shopify>` takes the last signature.
+  // Repeated, because `ReturnType<typeof shopify>` uses the last signature.
   (options: SourceOptions): ShopifySource
   readonly description: ProviderDescription
 }

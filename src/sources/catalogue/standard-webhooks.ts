@@ -24,7 +24,7 @@ export function standardSignature(
       encoding: 'base64',
       format: { kind: 'list', itemSeparator: ' ', fieldSeparator: ',', signatureField: 'v1' },
       content: `{header:${prefix}-id}.{timestamp}.{body}`,
-      // A secret that is used as text may begin with anything, so its prefix says nothing about its
+      // A secret that is used as text may begin with any characters, so a prefix does not show its
       // kind.
       ...(secretEncoding === 'base64' && {
         asymmetric: { signatureField: 'v1a', publicPrefix: 'whpk_', privatePrefix: 'whsk_' },

@@ -51,7 +51,7 @@ export interface StripeEvent {
   readonly id: string
   readonly object: string
   readonly type: StripeEventType
-  /** In seconds: two events of the same second cannot be ordered by it. */
+  /** In seconds: it cannot order two events of the same second. */
   readonly created: number
   readonly livemode: boolean
   readonly api_version?: string | null
@@ -78,7 +78,7 @@ export interface StripeProvider {
   <SdkEvent extends { readonly type: string }>(
     options: SourceOptions,
   ): SigningSource<SdkEvent, StripeObjectOf<SdkEvent>, SdkEvent['type'], StripeShapes<SdkEvent>>
-  // Again: `ReturnType<typeof stripe>` takes the last signature.
+  // Repeated, because `ReturnType<typeof stripe>` uses the last signature.
   (options: SourceOptions): StripeSource
   readonly description: ProviderDescription
 }

@@ -100,7 +100,7 @@ it('the id of a validation of tebex is returned', () => {
   expect(source.handshake?.(request(paid))).toBeUndefined()
 })
 
-it('the test of mailersend, which another secret signs, is answered and is no delivery', () => {
+it('the test of mailersend, signed with another secret, is answered and not a delivery', () => {
   const source = mailersend({ secret })
   const test = request({ body: '{"type":"webhook.test","message":"ping"}', headers: { signature: '00' } })
   expect(source.handshake?.(test)).toMatchObject({ status: 200, body: '' })

@@ -60,7 +60,7 @@ describe.each(batches)('$id', ({ make, options, description }) => {
     }
   })
 
-  it('records an element of unknown shape as an event beside the known ones', () => {
+  it('records an element of unknown shape as an event next to the known ones', () => {
     for (const steps of paths) {
       const lasting = steps.lastIndexOf('[]')
       for (let depth = steps.indexOf('[]'); depth >= 0 && depth <= lasting; depth = nextArray(steps, depth)) {

@@ -259,7 +259,7 @@ function arriving({ headers = {}, body, atMs = 0 }: Vector, changed = body): Del
 describe.each(vectors)('$evidence', (vector) => {
   it('verifies as published, and fails with a changed body', () => {
     expect(vector.source.verify(arriving(vector))).toEqual({ ok: true, secret: 1 })
-    // Some signed word: Adyen does not sign the whole body.
+    // A part of the signed content: Adyen does not sign the whole body.
     const changed = vector.body.replace(
       /trade_no|example"|order_id|EVENT"|email|xyzz|14158675309|property|evt_1|tracker|"id"|"test"|"a"|World|channel/,
       (text) => `${text.slice(1)}x`,

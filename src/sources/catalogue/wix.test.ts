@@ -50,7 +50,8 @@ describe('wix', () => {
     const { body, ...forged } = token({ data: 'x'.repeat(100_000), iat: NOW })
     const spy = vi.spyOn(JSON, 'parse')
     try {
-      // The last but one character: the unused bits of the last one would only change the spelling.
+      // Changes the last but one character: in the last character, unused bits would only change
+      // the spelling.
       const text = Buffer.from(body).toString()
       const other = `${text.slice(0, -2)}${text.at(-2) === 'A' ? 'B' : 'A'}${text.at(-1)}`
       expect(source.verify({ ...forged, body: Buffer.from(other) })).toMatchObject({

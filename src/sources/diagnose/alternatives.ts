@@ -1,7 +1,7 @@
 import type { Delivery } from '../contract.ts'
 import type { SchemeInput } from '../schemes/custom-scheme.ts'
 
-/** One possible deviation. If the signature is valid under it, it was the fault. */
+/** One possible deviation. If the signature is valid with it, the deviation was the fault. */
 export interface Alternative {
   /**
    * The diagnosis. Contains neither the secret nor anything of the body. A function receives the
@@ -10,7 +10,9 @@ export interface Alternative {
   readonly diagnosis: string | ((secret: number) => string)
   readonly delivery?: Delivery
   readonly input?: Partial<SchemeInput>
-  /** The cost of creating it, in bytes read. The trial itself is charged separately. */
+  /**
+   * The cost of creating the alternative, in bytes read. The trial itself is charged separately.
+   */
   readonly cost?: number
 }
 

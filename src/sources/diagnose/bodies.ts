@@ -8,9 +8,8 @@ import { jsonSpellings } from './json-spellings.ts'
 import { otherOrders } from './key-order.ts'
 
 /*
- * Bodies that this one may have been before it was changed on the way: frameworks parse and
- * serialise again, proxies trim, editors and shells add a line break, decoders use the wrong
- * charset.
+ * Possible originals of a body that was changed in transit: frameworks parse and serialise again,
+ * proxies trim, editors and shells add a line break, decoders use the wrong charset.
  */
 
 const LF = 0x0a
@@ -24,7 +23,7 @@ const JSON_COST = 10
 const MAX_JSON_BYTES = 256 * 1024
 const MAX_DEPTH = 16
 
-/** Recognises bodies that cannot be the sender's, without trying anything. */
+/** Recognises bodies that cannot come from the sender, without trying anything. */
 export function parsedBody(delivery: Delivery): string | undefined {
   const { body } = delivery
   if (body.length === 0) {
@@ -189,7 +188,7 @@ function formAsJson(delivery: Delivery): Alternative | undefined {
       cost: body.length,
     }
   } catch {
-    // An invalid percent escape: not such a form.
+    // An invalid percent escape: the body is not a form with one JSON field.
     return undefined
   }
 }

@@ -94,7 +94,7 @@ describe.each(every)('$id', ({ id, make, description, options }) => {
         const says = await diagnose({ source, others: [{ name: 'other', source }], delivery, refusal })
         if (refusal.code.startsWith('SIGNATURE_')) expect(says).toMatch(/./)
       }),
-      // Of each provider; every run draws others.
+      // The number of runs per provider. Every run draws other inputs.
       { numRuns: 10 },
     )
   })

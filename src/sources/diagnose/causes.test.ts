@@ -54,7 +54,7 @@ describe('the body', () => {
     expect(text).toMatch(/compressed with gzip/)
   })
 
-  test('with lost characters, and one that is not valid gzip', async () => {
+  test('with lost characters, and an invalid gzip', async () => {
     const damaged = Buffer.from(Buffer.from('{"name":"Zo\xeb"}', 'latin1').toString('utf8'))
     const sent = { body: Buffer.from('{"name":"Zo\xeb"}', 'latin1') }
     expect(await told(receiving, delivered(receiving, sent, { body: damaged }))).toMatch(

@@ -2,7 +2,7 @@ import { gunzipSync, inflateSync } from 'node:zlib'
 import type { Delivery } from '../contract.ts'
 import { type Alternative, withBody } from './alternatives.ts'
 
-/** The sender decides how large a few bytes unpack. Larger results are not examined. */
+/** The sender decides the unpacked size. Larger results are not examined. */
 const MAX_BYTES = 1024 * 1024
 
 /** Unpacking takes about as long as hashing this many times the resulting bytes. */

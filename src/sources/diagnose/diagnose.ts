@@ -29,10 +29,10 @@ const MAX_OTHERS = 32
 const MAX_BYTES_OF_OTHERS = 8 * 1024 * 1024
 
 /**
- * Explains in one sentence why a delivery was rejected, for our own log and never for the sender.
- * It tries the secrets of the other sources, then other possible causes (see explain.ts). The work
- * is bounded for every delivery, but many times that of verifying, so it does not belong on the
- * delivery path.
+ * Explains in one sentence why a delivery was rejected, for the log of hookonce and never for the
+ * sender. It tries the secrets of the other sources, then other possible causes (see explain.ts).
+ * The work is bounded for every delivery, but many times that of verifying, so it does not belong
+ * on the delivery path.
  */
 export async function diagnose(refused: RefusedBySource): Promise<string | undefined> {
   const { source, delivery, refusal } = refused

@@ -84,7 +84,7 @@ function* alternatives(
   yield* otherSignatures(delivery, description)
   yield* otherContents(description)
   if (coversBody(description.signature)) yield* otherBodies(delivery, description)
-  // Last, because there may be many: with a large body they would use up the limit.
+  // Tried last, because there may be many: with a large body they would use up the limit.
   yield* keysOfOthers(description, keyring, others)
 }
 

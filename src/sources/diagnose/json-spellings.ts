@@ -1,4 +1,4 @@
-/** A payload as the libraries of senders write it. */
+/** A payload in the spellings that the libraries of senders write. */
 export interface Spelling extends Writer {
   readonly text: string
 }
@@ -42,7 +42,8 @@ const WRITERS: readonly Writer[] = [
 ]
 
 /**
- * `{"a": 1, "b": [2, 3]}`, Python's default. Line breaks exist only where JSON.stringify put them.
+ * `{"a": 1, "b": [2, 3]}`, Python's default. Line breaks occur only where JSON.stringify wrote
+ * them.
  */
 function spaced(payload: object): string {
   return JSON.stringify(payload, null, 1)

@@ -35,7 +35,7 @@ export function* otherOrders(payload: object): Iterable<object> {
   yield Object.fromEntries(entries.toReversed())
 }
 
-/** The order of all names, if it is one that senders rarely choose. Needs at least five names. */
+/** The order of all names, if senders rarely choose that order. Needs at least five names. */
 export function orderOf(payload: object): string | undefined {
   const objects = objectsIn(payload).map((object) => Object.keys(object))
   if (!objects.some((names) => names.length >= MIN_NAMES)) return undefined

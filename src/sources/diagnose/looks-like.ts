@@ -24,7 +24,7 @@ export interface Guess {
   readonly providers: readonly string[]
   /** The number of further providers with as many matches. */
   readonly more: number
-  /** The headers that tell. */
+  /** The headers that led to the guess. */
   readonly headers: readonly string[]
 }
 

@@ -15,8 +15,8 @@ const LIVE_FLAGS = ['json:livemode', 'json:live_mode', 'json:live'] as const
 const ENVIRONMENT = ['json:environment', 'json:data.environment', 'json:mode'] as const
 
 /**
- * Guesses the mode of an event from its payload. This is not proven. It only hints at which secret
- * is missing.
+ * Guesses the mode of an event from its payload. The guess is not proven, and only suggests which
+ * secret is missing.
  */
 export function modeOf(delivery: Delivery, { body }: CheckedDescription): string | undefined {
   const payload = bodyParser(body)(delivery)

@@ -6,7 +6,7 @@ import { type Alternative, withHeader } from './alternatives.ts'
 type Encoding = Exclude<DigestSignature['encoding'], 'base64-hex'>
 type Algorithm = DigestSignature['algorithm']
 
-/** By digest length. */
+/** Algorithms, by digest length. */
 const HMACS: ReadonlyMap<number, Algorithm> = new Map([
   [16, 'hmac-md5'],
   [20, 'hmac-sha1'],

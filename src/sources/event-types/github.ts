@@ -265,6 +265,6 @@ export const githubEventTypes = [
   'workflow_run.completed',
   'workflow_run.in_progress',
   'workflow_run.requested',
-  // The action is whatever the caller of the API sends.
+  // The action is any text that the caller of the API sends.
   'repository_dispatch.*',
 ] as const

@@ -12,12 +12,12 @@ import type { CheckedDescription } from '../description.ts'
 const OF_BODY =
   /(^|[-_])(sig|sign|signature|signatures|hmac|digest|hash|checksum|verification|md5|sha\d*|crc\w*|etag|length|size|range)($|[-_]|\d)/
 
-/** Whether a name, in lower case, is one of a header that is computed from the body. */
+/** Whether a header is computed from the body. `name` is in lower case. */
 export function isProofOfBody(name: string): boolean {
   return OF_BODY.test(name)
 }
 
-/** Takes a name in lower case. */
+/** `name` is in lower case. */
 export function bodyProofs({ signature, event }: CheckedDescription): (name: string) => boolean {
   const declared = 'header' in signature && signature.header !== undefined ? [signature.header].flat() : []
   const proofs = new Set(declared.map((name) => name.toLowerCase()))

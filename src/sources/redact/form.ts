@@ -19,7 +19,7 @@ export function redactForm(body: Uint8Array, { fields, json }: FormRules): Uint8
   for (const pair of textOf(body).split('&')) {
     const equals = pair.indexOf('=')
     const rawName = equals < 0 ? pair : pair.slice(0, equals)
-    // The parser of forms ignores a question mark at the beginning.
+    // The parser of forms ignores a leading question mark.
     const name = decoded(rawName).replace(/^\?/, '')
     if (fields.has(name)) pairs.push(`${rawName}=${encodeURIComponent(MARKER)}`)
     else if (json?.field === name) {

@@ -7,8 +7,7 @@ import type { Rules } from './rules.ts'
 
 /*
  * The identity of an event is stored in separate columns, and parts of it are read again from the
- * stored body when a job runs. A rule that hides it could not be kept. Only the id of the object
- * can be hidden.
+ * stored body when a job runs. So a rule must not hide it. Only the id of the object can be hidden.
  */
 
 const WHAT = {
@@ -31,7 +30,8 @@ export function refuseIdentityRules({ provider, event, batch }: CheckedDescripti
 }
 
 /**
- * Whether a rule hides a place of the object's id. Then the id is not stored in its column either.
+ * Whether a rule hides a place of the object's id. If so, the id is not stored in its column
+ * either.
  */
 export function hidesObjectId({ event, batch }: CheckedDescription, rules: Rules): boolean {
   return placesIn(event.objectId).some((place) => hides(rules, place, batch))

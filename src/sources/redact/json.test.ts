@@ -57,15 +57,13 @@ describe('returns nothing for a body that it cannot search:', () => {
     expect(redact(body, '$.**.a')).toBeUndefined()
   })
 
-  it('but depth costs nothing where no rule leads', () => {
+  it('but depth is not limited where no rule leads', () => {
     const deep = '['.repeat(100_000) + ']'.repeat(100_000)
     expect(redact(`{"a":1,"b":${deep}}`, '$.a')).toBe(`{"a":"[redacted]","b":${deep}}`)
   })
 })
 
-/*
- * A document that writes itself twice, as sent and as redacted: the oracle of the property below.
- */
+/* A document that is written twice, as sent and as redacted: the oracle of the property below. */
 type Node =
   | { readonly scalar: string }
   | { readonly items: readonly Node[] }
@@ -103,7 +101,7 @@ const rule = fc
   )
   .map((steps) => `$${steps.join('')}`)
 
-/** The plainest reading of the rules, by backtracking. */
+/** The simplest implementation of the rules, by backtracking. */
 function isNamed(path: Path, keys: readonly string[]): boolean {
   const [step, ...rest] = path
   if (step === undefined) return keys.length === 0
@@ -145,13 +143,13 @@ function written(
   return write(root, [])
 }
 
-/** Sometimes with escapes. */
+/** Strings, sometimes with escapes. */
 function spelled(name: string, draw: () => string): string {
   if (draw() === '') return JSON.stringify(name)
   return `"${[...name].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
 }
 
-it('any document loses exactly the named values, whatever its spelling', () => {
+it('any document loses exactly the named values, in any spelling', () => {
   const seed = Number(process.env.HOOKONCE_SEED ?? Date.now() % 1_000_000)
   let hiding = 0
   fc.assert(
@@ -169,6 +167,6 @@ it('any document loses exactly the named values, whatever its spelling', () => {
     ),
     { seed, numRuns: 2_000 },
   )
-  // The property says nothing if no rule ever matches.
+  // The property proves nothing if no rule ever matches.
   expect(hiding).toBeGreaterThan(200)
 })

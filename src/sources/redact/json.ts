@@ -7,7 +7,8 @@ import type { Path } from './rules.ts'
 const JSON_MARKER = Buffer.from(JSON.stringify(MARKER))
 
 /**
- * Deeper than any provider nests. Only `**` searches that deep, and each level takes a stack frame.
+ * Deeper than the data of any provider. Only `**` searches that deep, and each level takes a stack
+ * frame.
  */
 const MAX_DEPTH = 256
 

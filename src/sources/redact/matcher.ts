@@ -2,11 +2,11 @@ import type { Path, Step } from './rules.ts'
 
 /*
  * Follows many paths through a document at once. The progress of each path is a set of its steps,
- * kept as bits: bit N means that step N is the next to match. So the work per member is bounded by
- * the rules, whatever the sender nests.
+ * stored as bits: bit N means that step N is the next to match. So the work per member is bounded
+ * by the rules, at any depth of nesting.
  */
 
-/** One number for each path. */
+/** The progress of each path, as one number. */
 export type Progress = readonly number[]
 
 /** A member's name, or an element's index. */
@@ -58,7 +58,7 @@ function closed(path: Path, bits: number): number {
   return next
 }
 
-/** `items.0` and `items[0]` are the same: a rule in another spelling must still hide the value. */
+/** `items.0` and `items[0]` are equal: a rule in another spelling must still hide the value. */
 function matches(step: Step, key: Key): boolean {
   if (step.is === 'any') return true
   if (step.is === 'name') return step.name === String(key)

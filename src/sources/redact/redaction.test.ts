@@ -46,7 +46,7 @@ test('JSON in a field of a form is redacted by path', () => {
   expect(stored(from, body)).toBe(
     `token=%5Bredacted%5D&payload=${encodeURIComponent(json.replace('a@b.c', '[redacted]'))}&x=%41`,
   )
-  // Nothing to replace: the sender's own spelling stays.
+  // Nothing is replaced, so the sender's own spelling stays.
   expect(stored(from, 'payload=%7b%22id%22:1}')).toBe('payload=%7b%22id%22:1}')
 })
 
@@ -101,7 +101,7 @@ describe('with a rule for the body, the headers that are computed from it are hi
       expect(hides(source(['form:a'], FORM), name)).toEqual([name])
   })
 
-  it('its length: next to a redacted body it is the length of what is hidden', () => {
+  it('its length: next to a redacted body it shows the length of the hidden value', () => {
     const names = [
       'content-length',
       'Content-Length',
@@ -116,7 +116,7 @@ describe('with a rule for the body, the headers that are computed from it are hi
     expect(hides(source(['$.a']), 'x-resize', 'content-type', 'x-wavelength')).toEqual([])
   })
 
-  it('but not without such a rule, nor what names the event', () => {
+  it('but not without such a rule, nor headers that name the event', () => {
     expect(hides(source(['header:x-user']), 'signature')).toEqual([])
     const event: CustomOptions['event'] = { key: 'header:x-event-hash', type: 'json:type' }
     expect(hides(source(['$.a'], { event }), 'x-event-hash')).toEqual([])
@@ -140,14 +140,14 @@ test('an id of the object that is hidden in the body is not stored in its column
   expect(source(['$.data.email'], { event }).redaction?.hidesObjectId).toBe(false)
 })
 
-test('every provider takes rules', () => {
+test('every provider accepts rules', () => {
   expect(
     stored(stripe({ secret: 'whsec_x', redact: ['$.data.object.email'] }), '{"data":{"object":{"email":1}}}'),
   ).toBe('{"data":{"object":{"email":"[redacted]"}}}')
   expect(slack({ secret: 'x', redact: ['$.event.user', 'header:x-user'] }).redaction).toBeDefined()
 })
 
-describe('a rule that could not be obeyed is refused:', () => {
+describe('a rule that cannot be applied is refused:', () => {
   it.each([
     ['$.id', {}, 'json:id, but hookonce stores the key of the event'],
     ['$.**.type', {}, 'json:type, but hookonce stores the type'],
@@ -167,7 +167,7 @@ describe('a rule that could not be obeyed is refused:', () => {
     expect(() => source([rule], options as Partial<CustomOptions>)).toThrow(message)
   })
 
-  it('but not one that hides a value next to the identity, or a hashed one', () => {
+  it('but a rule for a value next to the identity, or for a hashed value, is not', () => {
     expect(() => source(['$.data.email', '$.**.name'])).not.toThrow()
     const event: CustomOptions['event'] = { key: { hash: ['json:email', 'json:at'] }, type: 'json:type' }
     expect(() => source(['$.email'], { event })).not.toThrow()

@@ -30,7 +30,7 @@ export function redactionOf(
   }
 }
 
-/** With a signature of the original body, others could test guesses of the hidden values. */
+/** With a signature of the original body, an attacker could test guesses of the hidden values. */
 function headerRule(description: CheckedDescription, rules: Rules): Redaction['hidesHeader'] {
   const { paths, fields, headers } = rules
   const hidesBody = paths.length > 0 || fields.size > 0

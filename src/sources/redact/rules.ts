@@ -30,7 +30,7 @@ export interface Rules {
   /** Paths into JSON. An empty path is the whole body. */
   readonly paths: readonly Path[]
   readonly fields: ReadonlySet<string>
-  /** In lower case. */
+  /** Names of headers, in lower case. */
   readonly headers: ReadonlySet<string>
 }
 

@@ -4,7 +4,7 @@ import { everyProvider } from '../../../test/support/catalogue.ts'
 import { custom, type Delivery, standardWebhooks, svix } from '../index.ts'
 import { isDigest } from '../signature.ts'
 
-/* Standard Webhooks `v1a`: Ed25519 beside HMAC, selected by the form of the secret. */
+/* Standard Webhooks `v1a`: Ed25519 and HMAC side by side, selected by the form of the secret. */
 
 // Svix's test vector: github.com/svix/svix-webhooks, server/svix-server/src/worker.rs.
 const PRIVATE =
@@ -82,7 +82,7 @@ describe('v1a', () => {
     })
   })
 
-  it('is never mistaken for v1, nor v1 for it: the rejection names what is missing', () => {
+  it('is never mistaken for v1, nor v1 for it: the rejection names the missing secret', () => {
     expect(verify(PUBLIC, delivered(V1))).toMatchObject({
       code: 'SIGNATURE_MALFORMED',
       detail: expect.stringMatching(/no v1a signature .* a v1 signature.*secret/),

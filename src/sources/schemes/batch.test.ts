@@ -147,7 +147,7 @@ describe('a batch', () => {
           expect(parts.map((part) => JSON.parse(part))).toEqual(
             JSON.parse(
               JSON.stringify(
-                // Without an event, the whole body is one.
+                // If a body has no event, the whole body is one event.
                 events.length === 0
                   ? [{ ...around, events }]
                   : events.map((event) => ({ ...around, events: [event] })),

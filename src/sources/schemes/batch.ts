@@ -70,7 +70,7 @@ function arrayItems(
     const isComplete = findEvents({ text, paths, found, budget }, { at, end: endOf(text, at) }, ['', ''])
     if (!isComplete) return 'too-large'
     if (found.length > 0) return found
-    // A genuine delivery without a known event is one event itself. Otherwise it would not be
+    // A genuine delivery without a known event counts as one event. Otherwise it would not be
     // recorded.
     return emptyBatch === 'acknowledge' && isEmptyBatch(payload, paths) ? [] : [text]
   }
@@ -133,7 +133,7 @@ function below(paths: readonly (readonly string[])[], step: string): (readonly s
 
 function findEventsInObject(search: EventSearch, { at, end }: Span, around: Around): boolean {
   const { text, paths, found, budget } = search
-  // Of duplicate names JSON.parse takes the last.
+  // JSON.parse uses the last of duplicate names.
   const members = new Map(
     children(text, at)
       .filter(({ name }) => paths.some(([step]) => step === name))
@@ -145,7 +145,7 @@ function findEventsInObject(search: EventSearch, { at, end }: Span, around: Arou
   for (const member of inOrder) {
     const inner = withOthersEmptied(text, { at, end }, inOrder, member)
     const whole: Around = [around[0] + inner[0], inner[1] + around[1]]
-    // Text that is built and not used counts too.
+    // Text that is built but not used counts too.
     budget.chars -= whole[0].length + whole[1].length
     if (budget.chars < 0) return false
     const known = found.length

@@ -74,7 +74,7 @@ export function compile<Payload, Subject, Type extends string, Shapes = unknown>
     ...(description.event.types && { eventTypes: description.event.types }),
     ...(withholds && { withholds }),
     ...(redaction && { redaction }),
-    // Optional members are absent if unneeded. The receiver checks for their presence.
+    // Optional members are absent if they are not needed. The receiver checks for their presence.
     ...(prepare && { prepare }),
     ...(handshake && { handshake }),
     ...(split && { split, alwaysBatches: !takesForms(description) }),
@@ -150,7 +150,7 @@ function verifiedEarly(
 /** Every event has its own signature. All must be valid, and there must be at least one. */
 function eachVerified(split: NonNullable<ReturnType<typeof splitter>>, verify: Verify): Verify {
   return (delivery) => {
-    // Check the first event alone: an unsigned batch is neither fully parsed nor split.
+    // Checks the first event alone, so an unsigned batch is neither fully parsed nor split.
     const first = verify(delivery)
     if (!first.ok) return first
     const events = split(delivery)
@@ -213,7 +213,7 @@ function toleranceOf(description: CheckedDescription, { toleranceSeconds }: Chec
   if (signature.algorithm === 'coded' && signature.dated)
     return toleranceSeconds ?? signature.toleranceSeconds
   if (typeof toleranceSeconds === 'number') {
-    // Reject an option that cannot take effect, instead of ignoring it silently.
+    // Rejects an option that cannot take effect, instead of ignoring it silently.
     throw new HookonceError(
       'CONFIG_INVALID',
       `${description.provider}: toleranceSeconds: this provider signs no date, so the age of a delivery is unknown; remove the option`,

@@ -34,7 +34,7 @@ export function digester(algorithm: DigestSignature['algorithm']): Digest {
 }
 
 function hmac(hash: Hash): Digest {
-  // The pads of a key are computed once, and collected together with a rotated key.
+  // The pads of a key are computed once, and garbage-collected with a rotated key.
   const made = new WeakMap<KeyObject, Hmac>()
   return symmetric(hash, ({ key }, { before, after }, body) => {
     let sign = made.get(key)
@@ -46,7 +46,7 @@ function hmac(hash: Hash): Digest {
   })
 }
 
-/** Here the secret is part of the content. */
+/** In this scheme the secret is part of the content. */
 function plainHash(hash: Hash): Digest {
   return symmetric(hash, (_key, { before, after }, body) =>
     createHash(hash).update(before, 'latin1').update(body).update(after, 'latin1').digest(),

@@ -12,7 +12,8 @@ export interface Endpoint {
   /** The URL exactly as registered. */
   readonly registeredUrl: string
   /**
-   * The URL as the provider knows it. Proxies may have changed host and path of the received one.
+   * The URL that is registered at the provider. Proxies may have changed host and path of the
+   * received URL.
    */
   urlOf(delivery: Delivery): string
   setting(name: string): string
@@ -51,7 +52,7 @@ export function endpointOf(description: CheckedDescription, options: CheckedOpti
     registeredUrl: registered,
     urlOf({ url: received }) {
       const mark = received.indexOf('?')
-      // A registered query is part of every delivery, so a configured query is used as it is.
+      // A registered query is part of every delivery, so a configured query is used unchanged.
       return registered.includes('?') || mark < 0 ? registered : registered + received.slice(mark)
     },
     setting: (name) => configured[name] ?? '',

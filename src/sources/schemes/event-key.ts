@@ -34,7 +34,7 @@ export function keyReader(key: EventDescription['key'], shape: Shape): Read<stri
 type KeyPart = Extract<EventDescription['key'], readonly unknown[]>[number]
 type ConditionalKey = Extract<KeyPart, { readonly when: unknown }>
 
-/** A key for some events only: those whose places hold one of the given texts. */
+/** A key for some events only: events whose places hold one of the given texts. */
 function conditionalReader({ when, key }: ConditionalKey, shape: Shape): Read<string> {
   const conditions = Object.entries(when).map(([place, texts]) => ({
     read: textAt(place as Locator, shape.batch),
@@ -50,7 +50,8 @@ function conditionalReader({ when, key }: ConditionalKey, shape: Shape): Read<st
 const bodyHash: Read<string> = (delivery) => hash('sha256', delivery.body, 'hex')
 
 /**
- * Set by the receiver if the sender's events cannot be distinguished. Recorded with the headers.
+ * The receiver sets this header if the sender's events cannot be distinguished. It is recorded with
+ * the headers.
  */
 export const STAMP_HEADER = 'hookonce-delivery'
 
@@ -63,7 +64,7 @@ const stampHash: Read<string> = (delivery, payload) => {
 type HashedPlaces = Extract<EventDescription['key'], { readonly hash: unknown }>
 type HashedPlace = HashedPlaces['hash'][number]
 
-/** A key for senders without an id: the hash of all fields. Undefined if one is missing. */
+/** A key for senders without an id: the hash of all fields. Undefined if a field is missing. */
 function hashReader({ hash: places, optional = [] }: HashedPlaces, shape: Shape): Read<string> {
   const reads = places.map((place) => hashedReader(place, shape))
   const optionalReads = optional.map((place) => hashedReader(place, shape))

@@ -26,13 +26,13 @@ export class BadStatus extends Error {
   }
 }
 
-// The provider waits for our answer meanwhile. The strictest allow three seconds.
+// The provider waits for the answer meanwhile. The strictest providers allow three seconds.
 const TIMEOUT_MS = 2_500
 // More than any certificate chain or key set needs.
 const MAX_BYTES = 64 * 1024
 
 export const fetchBytes: FetchBytes = async (url, request) => {
-  // A redirect could lead from the genuine host to any other.
+  // A redirect could lead from the genuine host to any other host.
   const response = await fetch(url, {
     ...request,
     redirect: 'error',

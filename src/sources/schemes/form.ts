@@ -6,7 +6,7 @@ const MAX_FIELDS = 1_000
 
 /**
  * The fields of a form body, urlencoded or multipart. Of duplicate names the first is used, and
- * files are left out.
+ * files are omitted.
  */
 export function formFields(delivery: Delivery): Record<string, string> | undefined {
   const { body } = delivery
@@ -25,8 +25,8 @@ export function formFields(delivery: Delivery): Record<string, string> | undefin
 type Fields = [name: string, value: string][]
 
 /**
- * In their order. Undefined if there are too many. They are counted first, because the sender is
- * not verified yet.
+ * The fields in their order. Undefined if there are too many. They are counted first, because the
+ * sender is not verified yet.
  */
 export function urlencodedFields(text: string): Fields | undefined {
   let count = 0
@@ -45,8 +45,8 @@ function multipartFields(text: string, boundary: string): Fields | undefined {
     if (end < 0) break
     // Parts without a name count too, because they cost the same.
     if (++count > MAX_FIELDS) return undefined
-    // Search only inside the part. Otherwise a part without a head would be searched to the end of
-    // the body.
+    // Searches only inside the part. Otherwise a part without headers would be searched to the end
+    // of the body.
     const part = text.slice(begin, end)
     const head = part.indexOf('\r\n\r\n')
     const name = head < 0 ? undefined : nameIn(part.slice(0, head))

@@ -55,7 +55,7 @@ describe('a handshake', () => {
     ])
     expect(answer('webhook_id=7')).toMatchObject({ ok: true, status: 200 })
     expect(answer('{"id":1}')).toBeUndefined()
-    // A signed delivery that contains the words is not a handshake.
+    // A signed delivery that contains the same words is not a handshake.
     expect(answer('{"note":"a&webhook_id=7"}', { 'x-sig': '00' })).toBeUndefined()
   })
 })

@@ -23,7 +23,7 @@ interface HandshakeInput {
 
 type Answer = (delivery: Delivery) => HandshakeAnswer | Refusal | undefined
 
-// Handshakes are small, and most are unsigned. Larger bodies are not searched or parsed for one.
+// Handshakes are small, and most are unsigned. Larger bodies are neither searched nor parsed.
 const MAX_BODY_BYTES = 64 * 1024
 
 /**

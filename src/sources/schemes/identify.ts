@@ -83,7 +83,7 @@ function unread(code: Unread['code'], detail: string): Unread {
   return { code, detail }
 }
 
-/** Whether the event of a batch is in its place. A delivery of unknown shape has none. */
+/** Returns a check whether the event of a batch is at its place. A delivery of unknown shape has no event. */
 function itemFinder(batch: Batch): (payload: unknown) => boolean {
   const paths = itemPaths(batch)
   return (payload) => paths.some((path) => itemIn(payload, path) !== undefined)
@@ -175,7 +175,7 @@ function occurredAtReader(occurredAt: EventDescription['occurredAt'], batch: Bat
   return (delivery, payload) => parseOccurredAt(read(delivery, payload), occurredAt.unit)
 }
 
-/** An unreadable version counts as none. The date of the event is used instead. */
+/** An unreadable version counts as missing. The date of the event is used instead. */
 function versionReader(version: EventDescription['version'], batch: Batch): Read<Version> {
   if (version === undefined) return () => undefined
   const { at, unit } = version

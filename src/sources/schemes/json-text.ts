@@ -20,7 +20,7 @@ export function valueText(text: string, steps: readonly string[]): string | unde
     if (text[at] !== '{' && text[at] !== '[') return undefined
     const isObject = text[at] === '{'
     const list = children(text, at)
-    // Of duplicate names JSON.parse takes the last.
+    // JSON.parse uses the last of duplicate names.
     const next = isObject ? list.findLast(({ name }) => name === step) : list[Number(step)]
     if (next === undefined) return undefined
     at = next.at
@@ -64,7 +64,7 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
 
 /**
  * The position after the value that begins at `at`. Works on char codes: every character of a batch
- * passes here, and `text[at]` would create a string for each.
+ * is read here, and `text[at]` would create a string for each.
  */
 export function endOf(text: string, at: number): number {
   let depth = 0

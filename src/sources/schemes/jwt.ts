@@ -107,7 +107,7 @@ export function ageFault(
   return undefined
 }
 
-/** A token like the provider's, for a sample. */
+/** A token in the form of the provider's tokens, for a sample. */
 export function signToken(
   signature: JwtSignature,
   key: SigningKey,
@@ -120,7 +120,7 @@ export function signToken(
     ...(issuer === undefined ? {} : { iss: issuer }),
     iat: issuedAt,
     nbf: issuedAt,
-    // MessageBird's receivers require it.
+    // Receivers of MessageBird require this claim.
     jti: randomUUID(),
     ...(bodyHash && { [bodyHash.claim]: hash('sha256', sample.body, bodyHash.encoding) }),
     ...(urlHash && { [urlHash.claim]: hash('sha256', sample.url, urlHash.encoding) }),

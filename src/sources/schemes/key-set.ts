@@ -26,7 +26,7 @@ const FRESH_MS = 24 * 3_600_000
 const REFETCH_MS = 60_000
 // After a failure: soon enough to recover, rare enough to spare a struggling server.
 const RETRY_MS = 5_000
-// A provider publishes two or three at a time. Each may have to be tried.
+// A provider publishes two or three keys at a time. Each may have to be tried.
 const MAX_KEYS = 16
 
 /** `url` has been checked. Without fresh keys every delivery is rejected. */

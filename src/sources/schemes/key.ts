@@ -8,12 +8,14 @@ import { type DigestSignature, isDigest, type Signature, takesPublicKey } from '
 export interface SigningKey {
   readonly key: KeyObject
   /**
-   * For a provider with public keys, if the configured secret is a private key. Only a test's
-   * sender has one.
+   * For a provider with public keys, if the configured secret is a private key. Only the sender in
+   * a test has a private key.
    */
   readonly privateKey?: KeyObject
   readonly position: number
-  /** Reads the same secret differently, for diagnosis. Undefined if it cannot be read that way. */
+  /**
+   * Reads the same secret in another way, for diagnosis. Undefined if it cannot be read that way.
+   */
   readAs?(reading: SecretReading): KeyObject | undefined
 }
 
@@ -94,8 +96,8 @@ function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretRea
   return bytes === undefined || bytes.length === 0 ? undefined : bytes
 }
 
-// Buffer.from skips what it cannot decode, so a mistyped secret would become a shorter key. The
-// text is therefore checked.
+// Buffer.from skips characters that it cannot decode, so a mistyped secret would become a shorter
+// key. So the text is checked.
 const decoders = {
   utf8: (text: string) => Buffer.from(text, 'utf8'),
   // Compatibility characters become plain ones, as in EasyPost's libraries.

@@ -5,7 +5,7 @@ import { type PlacedSecret, placedSecrets, type ResolvedSecret, type SecretReade
 import { type SigningKey, signingKey } from './key.ts'
 import { refuse } from './refuse.ts'
 
-/** The keys of a source, and how they stay fresh if they come from a file or a function. */
+/** The keys of a source. Keys from a file or a function are read again when they are stale. */
 export interface Keyring {
   readonly keys: readonly SigningKey[]
   /** Returns undefined while the keys are fresh. */
@@ -60,7 +60,7 @@ export function refreshedKeyring(description: CheckedDescription, read: SecretRe
       pendingRead ??= readSecrets(nowMs).finally(() => {
         pendingRead = undefined
       })
-      // Only a source without any key waits.
+      // Only a source without any key waits for the read.
       return keys.length > 0 ? undefined : pendingRead
     },
   }
@@ -87,7 +87,8 @@ function keysOf(description: CheckedDescription, secret: ResolvedSecret): Signin
 }
 
 /**
- * Rejects API keys: they sign no delivery, and a leaked one does more harm than a webhook secret.
+ * Rejects API keys: they sign no delivery, and a leaked API key does more harm than a leaked
+ * webhook secret.
  */
 function refuseApiKey({ provider, apiKeys }: CheckedDescription, { text, position }: PlacedSecret): void {
   const prefix = apiKeys?.prefixes.find((start) => text.startsWith(start))

@@ -9,7 +9,7 @@ export type Read<Value> = (delivery: Delivery, payload: unknown) => Value | unde
 type Places = RequestLocator | readonly RequestLocator[]
 export type Batch = CheckedDescription['batch']
 
-/** The raw value of the first place that holds one. */
+/** The raw value of the first place that holds a value. */
 export function valueAt(place: Places, batch?: Batch): Read<unknown> {
   const reads = listOf(place).map((locator) => readerOf(locator, batch))
   const [only, ...others] = reads
@@ -23,7 +23,7 @@ export function valueAt(place: Places, batch?: Batch): Read<unknown> {
   }
 }
 
-/** The value as text, from the first place that holds any. An id is a string or a number. */
+/** The value as text, from the first place that holds a value. An id is a string or a number. */
 export function textAt(place: Places, batch?: Batch): Read<string> {
   const reads = listOf(place).map((locator) => readerOf(locator, batch))
   return (delivery, payload) => {

@@ -13,7 +13,7 @@ export type Outline = (body: Uint8Array) => object | undefined
 interface Wanted {
   readonly name: string
   readonly bytes: Uint8Array
-  /** The value itself is wanted. Otherwise something inside it. */
+  /** Whether the value itself is wanted. Otherwise a value inside it is wanted. */
   isLeaf: boolean
   readonly inside: Wanted[]
 }
@@ -200,7 +200,7 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
  * after the end are `undefined` and match nothing.
  */
 
-/** Whether nothing but space follows. */
+/** Whether only whitespace follows. */
 export function isJsonEnd(body: Uint8Array, at: number): boolean {
   return skipSpace(body, at) === body.length
 }

@@ -6,7 +6,7 @@ import { formFields } from './form.ts'
 import { outlineOf } from './outline.ts'
 import { parseXmlText, writeXml } from './xml.ts'
 
-/** The parsed body of a delivery. Undefined if it is not what this provider sends. */
+/** The parsed body of a delivery. Undefined if the body does not have the form of this provider. */
 export type ParseBody = (delivery: Delivery) => object | undefined
 
 type Body = CheckedDescription['body']
@@ -104,7 +104,7 @@ export function parseJsonText(text: string): object | undefined {
   }
 }
 
-/** The reverse, for samples. */
+/** Serialises a payload, for samples. */
 export function writeBody(payload: object, body: CheckedDescription['body']): string {
   // Providers with a coded body serialise it in their own code.
   if (body === 'json' || body === 'coded' || (typeof body === 'object' && 'jsonOr' in body))

@@ -31,7 +31,8 @@ describe('fetched keys', () => {
     const published = new Set(['genuine'])
     const { keys, flood } = world(published)
     expect(await keys.need('genuine', 0)).toBeUndefined()
-    // Removed for a moment, as when the provider's server fails: the name keeps its priority.
+    // The key is removed temporarily, as when the provider's server fails: the name keeps its
+    // priority.
     published.clear()
     await flood(40, DAY_MS)
     expect(await keys.need('genuine', DAY_MS)).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
@@ -54,7 +55,7 @@ describe('fetched keys', () => {
     await flood(40, 0)
     expect(await keys.need('genuine', 0)).toMatchObject({ code: 'KEYS_UNAVAILABLE' })
     await flood(40, 1_000)
-    // The sender retries the same name. Strangers would have to repeat theirs.
+    // The sender retries the same name. Strangers would have to repeat their names.
     expect(await keys.need('genuine', 1_000)).toBeUndefined()
   })
 

@@ -9,17 +9,17 @@ import { refuse } from './refuse.ts'
  */
 export interface RemoteKeys {
   get(name: string): KeyObject | undefined
-  /** Fetches the key. Returns undefined if it is already there. */
+  /** Fetches the key. Returns undefined if the key is already cached. */
   need(name: string, nowMs: number): Promise<Refusal | undefined> | undefined
 }
 
 // Certificates live for years. A day limits how long a withdrawn certificate is still trusted.
 const FRESH_MS = 24 * 3_600_000
-// A provider uses two or three at a time.
+// A provider uses two or three keys at a time.
 const MAX_KEYS = 16
-// A request may cost only this much before its signature is checked. All new names together share
-// this many fetches per minute, and so do repeated names. A sender retries under one name;
-// strangers invent new ones.
+// Limits the cost of a request whose signature is not checked yet. All new names together share
+// this many fetches per minute, and so do all repeated names. A sender retries under one name;
+// strangers invent new names.
 const FETCHES_PER_MINUTE = 12
 const MINUTE_MS = 60_000
 // A name that the provider does not know is probably invented, so the pause is long. After other
@@ -31,8 +31,8 @@ const RETRY_MS = 5_000
 const MAX_NAMES = 4_096
 
 /**
- * `read` fetches and checks one key, and throws if that fails. `keyNames` are configured. Like
- * names that returned a key before, they are fetched however many names strangers invent.
+ * `read` fetches and checks one key, and throws if that fails. `keyNames` are configured. They are
+ * always fetched, like names that returned a key before, even if strangers invent many names.
  */
 export function remoteKeys(
   read: (name: string, nowMs: number) => Promise<KeyObject>,

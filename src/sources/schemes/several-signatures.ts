@@ -4,7 +4,7 @@ import { type DigestSignature, isDigest } from '../signature.ts'
 import type { MakeScheme, SchemeInput } from './custom-scheme.ts'
 import { digestVerifier } from './verify.ts'
 
-/** Another way in which a provider signs, undated or with the described date. */
+/** Another way in which a provider signs: undated, or with the described date. */
 export interface OtherSignature {
   readonly signature: DigestSignature
   readonly isDated: boolean
@@ -16,7 +16,7 @@ export interface OtherSignature {
 }
 
 /**
- * For providers that sign in one of several ways. A delivery that no other way claims is verified
+ * For providers that sign in one of several ways. A delivery that declares no other way is verified
  * as described.
  */
 export function severalSignatures(others: readonly OtherSignature[]): MakeScheme {

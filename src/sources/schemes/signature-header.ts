@@ -5,7 +5,7 @@ import { digester } from './digest.ts'
 /** The unverified content of a signature header. */
 interface SignatureHeader {
   readonly signatures: readonly Buffer[]
-  /** Public-key signatures beside the others. */
+  /** Public-key signatures, besides the others. */
   readonly asymmetric: readonly Buffer[]
   readonly timestamp: string | undefined
   /** The names of the signed headers, as listed. */

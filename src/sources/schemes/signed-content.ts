@@ -128,7 +128,7 @@ function signedValue(name: string, value: string | undefined): string | Refusal 
   return value
 }
 
-// Providers list only a few.
+// The limit on listed headers. Providers list only a few.
 const MAX_SIGNED_HEADERS = 32
 
 /** The listed names, then the values of those headers: `x-event-id x-event-type.42.order.paid`. */

@@ -6,7 +6,7 @@ import { refuse } from './refuse.ts'
 
 // A number is exact up to 15 digits. No valid date is longer.
 const DIGITS = /^\d{1,15}$/
-// Without a zone it is UTC, which is what every provider that omits the zone means.
+// A date without a zone is UTC: every provider that omits the zone uses UTC.
 const ISO = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(Z| ?UTC|[+-]\d{2}:?\d{2})?$/
 // `Tue, 14 Nov 2023 22:13:20 GMT`, as in HTTP and mail.
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[+-]\d{4})$/
@@ -77,7 +77,8 @@ export function parseOccurredAt(value: unknown, unit: Unit): number | undefined 
 }
 
 function parseAnyDate(text: string, unit: Unit): number | undefined {
-  // In seconds this would be after the year 5000, so a sender that mixes units meant milliseconds.
+  // As seconds this number would be after the year 5000, so a sender that mixes units meant
+  // milliseconds.
   if (DIGITS.test(text)) return parseTimestamp(text, text.length > 11 ? 'ms' : unit)
   // Seconds with a fraction, as Slack and others write them.
   if (unit === 's' && /^\d{1,12}\.\d{1,9}$/.test(text)) return Math.floor(Number(text) * 1000)
@@ -97,8 +98,8 @@ function validDate(epochMs: number): number | undefined {
 }
 
 /**
- * Whether the signed date is close enough to the arrival. Both comparisons state what is allowed,
- * so that NaN is rejected.
+ * Whether the signed date is close enough to the arrival. Both comparisons test the allowed range,
+ * so NaN is rejected.
  */
 export function checkAge(
   signedAtMs: number,

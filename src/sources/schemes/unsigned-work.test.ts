@@ -4,7 +4,7 @@ import type { Delivery, Source } from '../contract.ts'
 import { custom } from '../index.ts'
 import { sampleOf } from '../sample.ts'
 
-/* How much an unverified sender can make us parse. */
+/* The amount of parsing that an unverified sender can cause. */
 
 const NOW_MS = 1_700_000_000_000
 /** Per text: handshakes may be parsed up to this size. */
@@ -117,7 +117,7 @@ describe('a handshake in the body', () => {
     expect(source.handshake?.(delivery)).toBeUndefined()
     expect(source.verify(delivery)).toMatchObject({ ok: true })
     expect(asked).toEqual(['x-sig'])
-    // Only the delivery that was just verified: another call verifies again.
+    // The cache holds only the delivery that was just verified: another call verifies again.
     expect(source.verify(delivery)).toMatchObject({ ok: true })
     expect(asked).toEqual(['x-sig', 'x-sig'])
   })

@@ -28,8 +28,8 @@ const NO_BODY = new Uint8Array()
 
 /**
  * Verifies a delivery: reads the header, signs the same bytes with each secret, compares, then
- * checks the date. The date comes last, so that only a genuine delivery is reported as too old. A
- * wrong secret must not look like a wrong clock.
+ * checks the date. The date comes last, so that only a genuine delivery is reported as too old, and
+ * a wrong secret does not look like a wrong clock.
  */
 export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
   const { description, signature, keyring, endpoint, toleranceSeconds } = input

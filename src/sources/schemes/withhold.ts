@@ -6,7 +6,7 @@ import type { Keyring } from './keyring.ts'
 const MIN_SECRET_CHARS = 8
 
 /**
- * Finds headers that contain the secret, if the provider sends it along: the header that carries
+ * Finds headers that contain the secret, if the provider sends the secret: the header that carries
  * it, and any copy, such as a URL with a token that a proxy put into a header. Undefined if no
  * delivery carries the secret.
  */
@@ -21,7 +21,7 @@ export function withholder(
     names.has(name.toLowerCase()) || secretTexts(keyring.keys).some((text) => value.includes(text))
 }
 
-/** The secrets as a header may contain them, computed once per set of keys. */
+/** The secrets in the forms that a header may contain, computed once per set of keys. */
 function textsOfKeys(): (keys: readonly SigningKey[]) => readonly string[] {
   let known: readonly SigningKey[] | undefined
   let texts: readonly string[] = []

@@ -7,7 +7,7 @@
  * define.
  */
 
-// No two alternatives begin alike, and none can match in two ways, so the time is linear.
+// All alternatives begin differently, and none can match in two ways, so the time is linear.
 const TOKEN =
   /<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\/([^\s<>/="']+)\s*>|<([^\s<>/="'!?]+)((?:\s+[^\s<>/="']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|([^<]+)/y
 const ATTRIBUTE = /([^\s<>/="']+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
@@ -95,7 +95,7 @@ export function withoutAttributes(value: unknown): XmlValue {
   return element
 }
 
-/** The reverse, for samples. */
+/** Serialises an element, for samples. */
 export function writeXml(value: unknown, name?: string): string {
   if (Array.isArray(value)) return value.map((one) => writeXml(one, name)).join('')
   if (typeof value !== 'object' || value === null) return `<${name}>${escaped(String(value))}</${name}>`

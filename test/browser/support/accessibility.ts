@@ -8,8 +8,8 @@ interface Violation {
 }
 
 /**
- * What axe finds on this page, as lines; all its rules without `rules`. The content security policy
- * does not apply to evaluated code.
+ * The findings of axe on this page, as lines. Without `rules`, all its rules are checked. The
+ * content security policy does not apply to evaluated code.
  */
 export async function accessibilityFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source)

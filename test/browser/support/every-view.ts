@@ -5,14 +5,14 @@ import { isLoaded, openPage } from './open-page.ts'
 import { screenshot } from './screenshot.ts'
 
 export interface ViewedPage {
-  /** Of its tests and screenshots. */
+  /** The name of its tests and screenshots. */
   readonly name: string
   readonly path: () => Promise<string>
 }
 
 /**
- * Tests that a page over the large ledger shows what `shows` waits for, that axe finds no fault, and
- * that nothing is wider than the window: on a desktop and on a phone, in both themes.
+ * Tests a page over the large ledger: `shows` resolves, axe finds no fault, and nothing is wider
+ * than the window. On a desktop and on a phone, in both themes.
  */
 export function testEveryView(page: string | ViewedPage, shows: (page: Page) => Promise<unknown>): void {
   const { name, path } =
@@ -29,7 +29,7 @@ export function testEveryView(page: string | ViewedPage, shows: (page: Page) => 
     )
     expect(overflow).toBe(0)
 
-    // The page follows the system while it is open. Themes differ in colours alone.
+    // The page follows the system's theme while it is open. Themes differ only in colours.
     await light.page.emulateMedia({ colorScheme: 'dark' })
     await screenshot({ ...light, theme: 'dark' }, file)
     expect(await accessibilityFaults(light.page, ['color-contrast'])).toEqual([])

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { inject } from 'vitest'
 
-/** Rows of the ledger that tests share. They must not change it. */
+/** Rows of the ledger that all tests share. Tests must not change it. */
 export async function inLargeLedger<Row>(text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: inject('largeLedgerUrl') })
   await client.connect()

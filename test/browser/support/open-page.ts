@@ -14,9 +14,12 @@ export type Theme = 'light' | 'dark'
 export interface View {
   readonly width?: Width
   readonly theme?: Theme
-  /** The address of the dashboard, with its mount path; the one over the large ledger without it. */
+  /**
+   * The address of the dashboard, with its mount path. Default: the dashboard over the large
+   * ledger.
+   */
   readonly dashboard?: string
-  /** `null`: not signed in. The admin token without it. */
+  /** `null`: not signed in. Default: the admin token. */
   readonly token?: string | null
 }
 
@@ -38,14 +41,17 @@ function browser(): Promise<Browser> {
   return connected
 }
 
-/** Import it once per file: closes the connection of the file's tests. */
+/** Imported once per file: closes the connection after the file's tests. */
 afterAll(async () => {
   const open = await connected
   connected = undefined
   await open?.close()
 })
 
-/** Opens a path of the dashboard in a profile of its own. The test fails on every fault of the page. */
+/**
+ * Opens a path of the dashboard in its own browser profile. The test fails on every fault of the
+ * page.
+ */
 export async function openPage(path: string, view: View = {}): Promise<OpenedPage> {
   const { width = 'desktop', theme = 'light', token = ADMIN_TOKEN } = view
   const base = view.dashboard ?? inject('largeDashboard')
@@ -75,7 +81,7 @@ export async function openPage(path: string, view: View = {}): Promise<OpenedPag
   return { page, faults, width, theme, base, go }
 }
 
-/** Waits until no part of the page is on its way. */
+/** Waits until no part of the page moves. */
 export async function isLoaded(page: Page): Promise<void> {
   await expect.poll(() => page.getByRole('status', { name: 'Loading…' }).count(), { timeout: 20_000 }).toBe(0)
 }

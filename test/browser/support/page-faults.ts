@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core'
 
 /*
- * What must not happen on any page: an error on the console, an exception that nothing caught, a
- * violation of the content security policy, a request that fails, a request to another host.
+ * Faults that must not happen on any page: an error on the console, an uncaught exception, a
+ * violation of the content security policy, a failed request, a request to another host.
  */
 export interface PageFaults {
   readonly found: readonly string[]
-  /** The test causes these faults on purpose. */
+  /** Ignores these faults, which the test causes on purpose. */
   expect(pattern: RegExp): void
-  /** The faults so far, and all later ones, are what the test is about. */
+  /** Ignores the faults so far and all later faults, because the test is about them. */
   forget(): void
 }
 
@@ -34,7 +34,7 @@ export function watchFaults(page: Page, origin: string): PageFaults {
   })
   page.on('requestfailed', (request) => {
     const why = request.failure()?.errorText ?? 'no reason'
-    // A page that is left, or a newer question, ends a request that is in progress.
+    // Leaving the page, or a newer request, aborts a request in progress.
     if (why !== 'net::ERR_ABORTED') add(`${why}: ${request.method()} ${request.url()}`)
   })
   return {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OpenedPage } from './open-page.ts'
 
-/** Not in git: for people who change how a page looks. */
+/** Not in git. For people who change the look of a page. */
 const FOLDER = fileURLToPath(new URL('../screenshots', import.meta.url))
 
 export async function screenshot({ page, width, theme }: OpenedPage, name: string): Promise<void> {

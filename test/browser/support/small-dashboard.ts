@@ -3,10 +3,11 @@ import type { TestDatabase } from '../../support/database.ts'
 import { type OpenedPage, openPage, type View } from './open-page.ts'
 
 /*
- * A dashboard over a small ledger of the test's own, for verbs: their result is in its database.
+ * A dashboard over the test's own small ledger, for actions: the test reads their result in the
+ * database.
  */
 export interface SmallDashboard extends Pick<AdminApi, 'token'> {
-  /** Opens a path, with the admin token unless another is given. */
+  /** Opens a path, with the admin token unless another token is given. */
   open(path: string, view?: Omit<View, 'dashboard'>): Promise<OpenedPage>
 }
 

@@ -9,22 +9,22 @@ import { type RunningCli, startCli, temporaryDirectory } from '../../support/cli
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { listening } from '../../support/listening-server.ts'
 
-/* A gateway with a small ledger of this test's own, whose workers run. */
+/* A gateway with the test's own small ledger, and running workers. */
 export interface SmallLedger {
   readonly db: TestDatabase
   readonly gateway: RunningCli
   /** The address of the dashboard. */
   readonly dashboard: string
   readonly token: string
-  /** Makes a token for a role. */
+  /** Creates a token with a role. */
   tokenFor(role: 'viewer' | 'operator'): Promise<string>
-  /** Delivers a signed Stripe event; the id of its receipt. */
+  /** Delivers a signed Stripe event. Returns the id of its receipt. */
   deliver(event: {
     readonly id: string
     readonly type: string
     readonly [field: string]: unknown
   }): Promise<string>
-  /** The same, with these bytes as the body. */
+  /** Like `deliver`, with these bytes as the body. */
   deliverText(body: string): Promise<string>
 }
 
@@ -32,7 +32,7 @@ export interface SmallLedgerOptions {
   /** 0: an empty ledger. */
   readonly receipts?: number
   readonly args?: readonly string[]
-  /** Only receives: seeded jobs stay as they are. */
+  /** False: the gateway only receives, so that seeded jobs do not change. */
   readonly works?: boolean
 }
 

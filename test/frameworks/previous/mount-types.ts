@@ -3,7 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Hono } from 'hono'
 import type { Mounts } from '../../../src/mounts/contract.ts'
 
-/** Compiled, never run: hookonce fits the types of the previous majors that have types of their own. */
+/**
+ * Compiled, never run: hookonce fits the types of those previous majors that have their own types.
+ */
 export function mountInAll(
   receiver: Mounts,
   { fastify, hono, nest }: { fastify: FastifyInstance; hono: Hono; nest: INestApplication },

@@ -11,7 +11,7 @@ import { startKeyedApp } from '../../support/idempotent-app.ts'
 import { startRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
-/** Short enough to run out within a test, long enough for what happens in it. */
+/** Short enough to expire within a test, long enough for its steps. */
 const LOCK_MS = 1_500
 
 interface StoreConfig {
@@ -53,7 +53,7 @@ describe.each(Object.entries(stores))('keys in %s, used by several processes', (
     expect(replies.filter(({ replayed }) => replayed === 'true')).toHaveLength(99)
   })
 
-  test('killed inside the handler: nobody runs it again, and everybody is told that the outcome is unknown', async () => {
+  test('killed inside the handler: it does not run again, and every request gets outcome-unknown', async () => {
     const db = await freshDatabase()
     const config = await configOf(db)
     const keys = { lockMs: LOCK_MS }
@@ -71,7 +71,7 @@ describe.each(Object.entries(stores))('keys in %s, used by several processes', (
     expect(await db.number('select count(*) from run')).toBe(1)
   })
 
-  test('killed between two steps, and no client comes back: a completer ends it, with each step once', async () => {
+  test('killed between two steps, and no client retries: a completer finishes it, with each step once', async () => {
     const db = await freshDatabase()
     const config = await configOf(db)
     const keys = { handler: 'resumable', lockMs: LOCK_MS, pledge: 'orders', completeAfterMs: 1 }
@@ -113,7 +113,7 @@ describe.each(Object.entries(stores))('keys in %s, used by several processes', (
     })
     frozen?.kill('SIGCONT')
     frozen?.kill('SIGUSR2')
-    // It is told what is stored, and not what it computed itself.
+    // It gets the stored reply, not its own result.
     expect(await (await late)?.json()).toEqual(taken)
     await frozen?.says('lost_lock')
     expect(taken).toEqual({ pid: successor?.pid })
@@ -137,7 +137,7 @@ test('transactional handlers: killed before the commit nothing is left, and the 
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('transactional handlers: what a frozen one wrote is rolled back when its lock was taken', async () => {
+test('transactional handlers: writes of a frozen process are rolled back if its lock was taken', async () => {
   const db = await freshDatabase()
   const config = { database: db.url, keys: { handler: 'transactional', lockMs: LOCK_MS } }
   const [frozen, successor] = await Promise.all([1, 2].map(() => startKeyedApp(config)))

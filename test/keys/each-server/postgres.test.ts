@@ -34,7 +34,7 @@ describe('the contract of key stores, in PostgreSQL', () => {
   })
 })
 
-test('a transactional handler whose commit was heard, but not its reply: its effect and its result count', async () => {
+test('a transactional handler whose commit succeeded, but whose reply was lost: its effect and its result count', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const store = opened({ database: proxy.url })
@@ -42,7 +42,7 @@ test('a transactional handler whose commit was heard, but not its reply: its eff
   let runs = 0
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
-    // As a whole message: statements name synchronous_commit.
+    // The whole message is compared, because statements contain synchronous_commit.
     proxy.loseRepliesTo('commit\0')
     return ++runs
   }
@@ -54,7 +54,7 @@ test('a transactional handler whose commit was heard, but not its reply: its eff
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('a transaction that was kept is refused when it is over: its connection is in another one by then', async () => {
+test('a transaction that is used after its end is refused: its connection is in another transaction by then', async () => {
   const db = await freshDatabase()
   const store = opened({ database: db.url })
   let kept: { query(text: string): Promise<unknown> } | undefined
@@ -126,7 +126,7 @@ test.each([
 })
 
 describe('the table of keys', () => {
-  /** A role whose tables are looked for in `other` before `public`, from now on. */
+  /** From now on, the role looks for tables in `other` before `public`. */
   async function redirect(db: TestDatabase): Promise<void> {
     await db.pool.query('create schema other')
     await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
@@ -140,7 +140,7 @@ describe('the table of keys', () => {
     const run = (key: string) => once(store, key, () => key, { tenant: 'global' })
     await run('one')
     await redirect(db)
-    // The connections from before the change are gone, those after it have the other search path.
+    // Connections from before the change are closed, so all connections have the other search path.
     await db.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and application_name = 'hookonce keys'`,
@@ -157,7 +157,7 @@ describe('the table of keys', () => {
     await db.pool.query('create schema other')
     await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
     const pool = new pg.Pool({ connectionString: db.url, max: 2 })
-    // The database is dropped while the last connection still closes.
+    // The database is dropped while the last connection is still closing.
     pool.on('error', () => undefined)
     onTestFinished(() => pool.end())
     const store = opened({ database: pool })
@@ -195,7 +195,7 @@ test('a label may be any text', async () => {
     expect(await once(store, label, () => 1, { tenant: 'global', label })).toBe(1)
 })
 
-test('a transactional handler whose connection broke before the commit: nothing is left, and the next one runs', async () => {
+test('a transactional handler whose connection broke before the commit leaves nothing, and the next one runs', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const store = opened({ database: proxy.url })
@@ -221,7 +221,7 @@ test('a transactional handler whose connection broke before the commit: nothing 
   expect(await db.rows('select type from effect')).toEqual([{ type: 'kept' }])
 })
 
-test('a table that is locked for longer than is waited: refused, and nothing is left locked afterwards', async () => {
+test('a table that is locked for too long: refused, and nothing is left locked afterwards', async () => {
   const db = await freshDatabase()
   const store = opened({ database: db.url })
   const options = { tenant: 'global' } as const

@@ -14,7 +14,7 @@ function opened(options: PostgresKeysOptions) {
   return store
 }
 
-test('while PostgreSQL is gone requests are refused, and what it held is there when it is back', async () => {
+test('while PostgreSQL is down requests are refused, and its records exist when it is back', async () => {
   const server = await ownServer()
   const app = await keyedServer((_request, response) => response.end('done'), {
     store: opened({ database: server.db.url }),
@@ -67,13 +67,13 @@ test('behind a pooler in transaction mode the contract holds, and transactional 
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('a commit that is never answered is given up on, and what became of it is asked for elsewhere', async () => {
+test('a commit without an answer times out, and its outcome is read on another connection', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const store = opened({ database: proxy.url })
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
-    // As a whole message: statements name synchronous_commit.
+    // The whole message is compared, because statements contain synchronous_commit.
     proxy.loseRepliesTo('commit\0')
     return 'done'
   }

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 
 const [folder, withPeers, ...entries] = process.argv.slice(2)
 const imports = []
-/** Where an optional package is found that the folder does not have. */
+/** The folder of an optional package that the first folder does not have. */
 const peers = pathToFileURL(join(withPeers, 'package.json')).href
 
 registerHooks({
@@ -35,5 +35,5 @@ for (const entry of entries) {
   files[entry] = pathToFileURL(resolve(entry)).href
   await import(files[entry])
 }
-// A package may keep a timer or a connection.
+// A package may keep a timer or a connection open.
 process.stdout.write(JSON.stringify({ files, imports }), () => process.exit())

@@ -8,7 +8,7 @@ import { type Command, output, start } from './command.ts'
 const root = join(import.meta.dirname, '..', '..', '..')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** How to run scripts and the command line in a folder with hookonce. */
+/** The commands that run scripts and the command line in a folder with hookonce. */
 export interface Runner {
   readonly cwd: string
   readonly node: Command
@@ -34,7 +34,7 @@ console.log(typeof hookonce, typeof stripe)
   )
 }
 
-/** The version, and the import of the library from both kinds of modules. */
+/** Prints the version, and imports the library from both kinds of modules. */
 export async function load({ cwd, node, hookonce, canRequire = true, env }: Runner): Promise<void> {
   expect((await output([...hookonce, '--version'], { cwd, env })).trim()).toBe(version)
   const script = canRequire ? 'requires.cjs' : 'imports.mjs'
@@ -42,8 +42,8 @@ export async function load({ cwd, node, hookonce, canRequire = true, env }: Runn
 }
 
 /**
- * Plays what the README shows: the example as a receiver with a worker, one event that is delivered
- * twice, one receipt, and the status of the ledger.
+ * Follows the README: the example as a receiver with a worker, one event that is delivered twice,
+ * one receipt, and the status of the ledger.
  */
 export async function play({ cwd, node, hookonce, env }: Runner): Promise<void> {
   const db = await freshDatabase()

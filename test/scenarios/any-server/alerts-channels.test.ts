@@ -38,7 +38,7 @@ test('a Slack hook that fails at first gets the alert, and its URL is in no erro
   expect(headers['content-type']).toBe('application/json')
   const { text } = JSON.parse(body)
   expect(text).toMatch(/^\*\[production\] open: failures, test → &lt;!channel&gt; &amp; co\*\n/)
-  expect(text).toContain('2 of 12 finished jobs were given up in the last 15 minutes')
+  expect(text).toContain('2 of 12 finished jobs failed for good in the last 15 minutes')
   expect(text).toContain("next: hookonce failures --source test --subscriber '&lt;!channel&gt; &amp; co'")
   expect(hook.requests.map((request) => request.body)).toEqual([body, body, body])
   const stored = await db.rows(`select * from hookonce.outbox`)
@@ -84,12 +84,12 @@ test('mail goes through a server that wants a password', async () => {
   const [message] = await db.rows<{ id: string }>('select id from hookonce.outbox')
   expect(text).toContain(`Message-ID: <${message?.id}@hookonce>`)
   expect(text).toMatch(/^Subject: =\?UTF-8\?/m)
-  expect(text).toContain('2 of 12 finished jobs were given up')
+  expect(text).toContain('2 of 12 finished jobs failed for good')
   expect(JSON.stringify(await db.rows('select * from hookonce.outbox'))).not.toContain('pass')
 })
 
 test('a password is not sent to another machine without TLS', async () => {
-  // Not one of the names of this machine, so it is treated as another.
+  // This name does not belong to this machine, so it counts as another host.
   const server = await mailServer('127.0.0.2')
   const send = smtpChannel({ server: server.url, from: 'a@example.com', to: ['b@example.com'] })
   const call = { id: 'x', signal: AbortSignal.timeout(10_000) }

@@ -8,7 +8,7 @@ import { configTo, destination } from '../../support/gateway.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/* Who may use the admin API: tokens, roles, tenants, sessions. */
+/* Access to the admin API: tokens, roles, tenants, sessions. */
 
 const ROLES = ['viewer', 'operator', 'admin'] as const
 
@@ -34,10 +34,11 @@ test('every route of the document refuses strangers, lesser roles and bound toke
     for (const [method, operation] of Object.entries(methods)) {
       const where = `${method.toUpperCase()} ${path}`
       const least = operation['x-role']
-      // No id of anything, and no valid body: what is let in is refused for that.
+      // The ids do not exist and the body is invalid, so a request with access is refused for these
+      // reasons.
       const at = path.replaceAll(/\{\w+\}/g, 'nothing')
       const body = method === 'post' ? {} : undefined
-      // A stream does not end by itself.
+      // A stream does not end without a disconnect.
       if (path === '/stream') continue
       const ask = (as: string | null): Promise<ApiAnswer> =>
         call(method.toUpperCase(), at, { token: as, ...(body ? { body } : {}) })
@@ -104,11 +105,11 @@ test('an event of another tenant does not exist, in lists, by id, by key and for
   expect(await db.number('select count(*) from hookonce.source where paused_at is not null')).toBe(0)
 })
 
-test('a bound token learns neither names nor decisions nor failures of other tenants', async () => {
+test('a bound token gets neither names nor decisions nor failures of other tenants', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { state: 'failed' })
   const { get, post, token } = await adminApi({ db, args: ['--receive-only'] })
-  // All tokens are made by an admin of the whole ledger: that concerns no tenant, not even `default`.
+  // An admin of the whole ledger creates all tokens. That concerns no tenant, not even `default`.
   const own = await token({ name: 'own', role: 'operator', tenant: 'default' })
   const foreign = await token({ name: 'foreign', role: 'operator', tenant: 'acme' })
   await token({ name: 'auditor', role: 'viewer' })
@@ -117,7 +118,7 @@ test('a bound token learns neither names nor decisions nor failures of other ten
     (await get('/audit', { token: as })).json.data.map((one: { subject: string }) => one.subject)
   expect(await decisions(own)).toEqual(['token own'])
   expect(await decisions(foreign)).toEqual(['token foreign'])
-  // A source of another tenant is as unknown as one that nobody has.
+  // A source of another tenant causes the same error as an unknown source.
   expect((await post('/replays/plan', { source: 'test' }, { token: own })).status).toBe(200)
   for (const source of ['test', 'nobody']) {
     const answer = await post('/replays/plan', { source }, { token: foreign })
@@ -126,7 +127,7 @@ test('a bound token learns neither names nor decisions nor failures of other ten
   }
 })
 
-test('a bound token does not see why a circuit opened that other tenants share', async () => {
+test('a bound token does not see the reason of a circuit that other tenants share', async () => {
   const { url } = await destination()
   const github = { provider: 'github', secret: 'env:STRIPE_SECRET' }
   const app = { url, secret: 'env:FORWARD_SECRET', allowPrivate: ['127.0.0.1'] }
@@ -176,7 +177,7 @@ test('a viewer sees no body, header or payload, unless its token allows it', asy
   ])
 })
 
-test('looks at bodies are not recorded if the configuration says so', async () => {
+test('views of bodies are not recorded if the configuration turns that off', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1)
   const config = { ...configTo('http://127.0.0.1:1/'), admin: { auditBodies: 'off' } }
@@ -230,7 +231,7 @@ test('tokens are made, listed and revoked by the API and the command line, and s
     },
     { action: 'create-token', why: 'deploys', address: null },
   ])
-  // A viewer's token opens the metrics too; one that is bound to a tenant does not.
+  // A viewer's token also has access to the metrics. A token that is bound to a tenant does not.
   const { stdout: viewer } = await cli(['token', 'create', 'prometheus', '--role', 'viewer'], env)
   const { stdout: bound } = await cli(['token', 'create', 'acme', '--role', 'admin', '--tenant', 'acme'], env)
   const scrape = (as: string): Promise<Response> =>
@@ -291,7 +292,7 @@ test('a browser logs in with a token, and its cookie needs the csrf header and t
   )
 })
 
-/** The cookie of a log-in under another name than the address says. */
+/** The cookie of a log-in under another host name than the address. */
 function setCookieFor(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const options = {
@@ -324,7 +325,7 @@ test('another admin token in the environment ends the sessions of the old one', 
   expectProblem(await changed.get('/events', { token: null, headers: { cookie } }), 401, 'UNAUTHENTICATED')
 })
 
-test('wrong tokens are limited by address, and the admin token still gets in', async () => {
+test('wrong tokens are limited by address, and the admin token still has access', async () => {
   const { get, post, token } = await adminApi({ args: ['--receive-only'] })
   const used = await token({ name: 'used', role: 'viewer' })
   const unused = await token({ name: 'unused', role: 'viewer' })
@@ -336,12 +337,12 @@ test('wrong tokens are limited by address, and the admin token still gets in', a
   expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
   expectProblem(await post('/session', wrong, { token: null }), 429, 'TOO_MANY_ATTEMPTS')
   expect((await get('/events')).status).toBe(200)
-  // Who was good before others behind this address were wrong is not locked out.
+  // A client that was valid before is not locked out by failures of others behind the same address.
   expect((await get('/events', { token: used })).status).toBe(200)
   expectProblem(await get('/events', { token: unused }), 429, 'TOO_MANY_ATTEMPTS')
 })
 
-test('without a token, serve gives nobody access but to the metrics: a local proxy may let strangers in', async () => {
+test('without a token, serve gives access only to the metrics: a local proxy may let strangers in', async () => {
   const { post, get, db, adminPort, base } = await adminApi({
     args: ['--receive-only'],
     env: { HOOKONCE_ADMIN_TOKEN: '' },
@@ -352,14 +353,14 @@ test('without a token, serve gives nobody access but to the metrics: a local pro
   expect(refused.json.detail).toContain('hookonce token create')
   expectProblem(await post('/replays', { name: 'all', why: 'x' }, { token: null }), 401, 'UNAUTHENTICATED')
   expect((await fetch(base.replace('/api/v1', '/metrics'))).status).toBe(200)
-  // As nginx passes a request on if nothing else is configured.
+  // Like nginx in its default configuration.
   expect(await asNginx(adminPort, '/api/v1/events')).toMatch(/^HTTP\/1.1 403 /)
   expect(await asNginx(adminPort, '/metrics')).toMatch(/^HTTP\/1.1 403 /)
   const { stdout } = await cli(['token', 'create', 'ann', '--role', 'viewer'], { DATABASE_URL: db.url })
   expect((await get('/events', { token: stdout.trim() })).json.data).toHaveLength(1)
 })
 
-/** The whole answer to a GET of a proxy that rewrites the name and adds no header. */
+/** The whole answer to a GET from a proxy that rewrites the host name and adds no header. */
 async function asNginx(port: number, path: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(`GET ${path} HTTP/1.0\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`)
@@ -396,7 +397,7 @@ test('dev is open to its own machine without a token, but to no web page and no 
   const page = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
   const why = { why: 'x' }
   expect(await (await ask(path, page, why)).json()).toMatchObject({ status: 403, code: 'CROSS_SITE' })
-  // Pages of other sites cannot even read, nor images and scripts of them.
+  // Pages of other sites cannot even read, and neither can their images and scripts.
   expect(await (await ask('/events', { 'sec-fetch-site': 'cross-site' })).json()).toMatchObject({
     status: 403,
     code: 'CROSS_SITE',
@@ -404,7 +405,7 @@ test('dev is open to its own machine without a token, but to no web page and no 
   expect((await ask('/events', { authorization: 'Bearer wrong' })).status).toBe(401)
   expect((await ask('/events', { 'x-forwarded-for': '192.0.2.1' })).status).toBe(403)
   expect(await asNginx(adminPort, '/api/v1/events')).toMatch(/^HTTP\/1.1 403 /)
-  // A cookie of an ended session is as good as none.
+  // The cookie of an ended session counts as no cookie.
   const cookie = `hookonce=${'x'.repeat(43)}`
   expect(await (await ask('/session', { cookie })).json()).toMatchObject({ name: 'local:loopback' })
   expect((await ask(path, {}, why)).status).toBe(200)
@@ -429,7 +430,7 @@ test('log-ins that strangers send slowly keep out neither requests nor, later, o
     return answer.status === 503
   })
   expect((await get('/events')).status).toBe(200)
-  // The connections of those who stall are closed.
+  // The connections of stalled senders are closed.
   await until('there is room again', async () => {
     const answer = await post('/session', { token: ADMIN_TOKEN }, { token: null })
     return answer.status === 200

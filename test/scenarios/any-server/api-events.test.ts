@@ -40,7 +40,7 @@ test('pages of events go forward and back through everything, without bodies', a
 
 const idsOf = (page: { data: { id: string }[] }): string[] => page.data.map(({ id }) => id)
 
-test('what an effect returned is shown to those who may read bodies', async () => {
+test('the result of an effect is shown to callers that may read bodies', async () => {
   const { db, port, get, token } = await adminApi()
   expect(await deliver(port, 'evt_1')).toBe(202)
   const [{ id }] = (await get('/events?key=evt_1')).json.data
@@ -61,7 +61,7 @@ test('what an effect returned is shown to those who may read bodies', async () =
   expect(denied.text).not.toContain('secret@example.com')
 })
 
-test('each look at headers and results is in the audit, and a look at the chain shows neither', async () => {
+test('each view of headers and results is in the audit, and the chain shows neither', async () => {
   const { db, port, get, token } = await adminApi()
   expect(await deliver(port, 'evt_1')).toBe(202)
   const [{ id }] = (await get('/events?key=evt_1')).json.data
@@ -80,7 +80,7 @@ test('each look at headers and results is in the audit, and a look at the chain 
     { actor: 'olga', action: 'read-headers', subject: id, address: '127.0.0.1' },
   ])
 
-  // There is nothing to look at: the body is past its retention.
+  // The body is past its retention, so there is nothing to show.
   await db.rows(`update hookonce.source set body_seconds = 0`)
   expect((await get(`/events/${id}?payloads=true`, { token: olga })).json.receipt.headers).toBeNull()
   expect(await looks()).toHaveLength(1)
@@ -124,11 +124,11 @@ test('an event shows its whole chain, and its body comes as it arrived', async (
     { action: 'read-headers', actor: 'env:HOOKONCE_ADMIN_TOKEN', address: '127.0.0.1' },
     { action: 'read-body', actor: 'env:HOOKONCE_ADMIN_TOKEN', address: '127.0.0.1' },
   ])
-  // The beginning of the id is enough.
+  // A prefix of the id is enough.
   expect((await get(`/events/${id.slice(0, 8)}`)).status).toBe(200)
 })
 
-test('a replay is planned, done once for one Idempotency-Key, and in the audit with who, why and from where', async () => {
+test('a replay is planned, done once per Idempotency-Key, and in the audit with actor, reason and address', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { state: 'failed' })
   const { get, post } = await adminApi({ db, args: ['--receive-only'] })
@@ -263,9 +263,9 @@ test('bad requests get a clear problem document each', async () => {
     message: 'is missing; it must be a text',
   })
   expectProblem(await get('/events?__proto__=1'), 400, 'REQUEST_INVALID')
-  // The whole value counts, also after a question mark.
+  // The whole value counts, including a question mark.
   expect((await get('/events?q=evt?nothing')).json.data).toEqual([])
-  // PostgreSQL holds neither a NUL nor half a character; an escaped backslash is neither.
+  // PostgreSQL holds neither a NUL nor half a surrogate pair. An escaped backslash is neither.
   for (const half of ['"\\ud800"', '"a\\u0000"'])
     expectProblem(
       await post('/replays', `{"name":${half},"why":"x","error":${half}}`),
@@ -286,14 +286,14 @@ test('bad requests get a clear problem document each', async () => {
     Buffer.from("'; drop table").toString('base64url'),
   ])
     expectProblem(await get(`/events?limit=5&cursor=${cursor}`), 400, 'CURSOR_INVALID')
-  // With a right checksum, which is no secret, and a position that no list has.
+  // A correct checksum, which is not secret, with a position that no list has.
   for (const [list, position, more] of FORGED) {
     const filter = list === 'outbox' ? { state: more } : {}
     const { next: forged } = pageWithCursors({ data: [], next: position }, { list, filter })
     const path = `/${list}?${list === 'outbox' ? `state=${more}&` : ''}cursor=${forged}`
     expectProblem(await get(path), 400, list === 'audit' ? 'CONFIG_INVALID' : 'CURSOR_INVALID')
   }
-  // Of another filter.
+  // A cursor of another filter.
   expectProblem(await get(`/events?limit=5&source=x&cursor=${next}`), 400, 'CURSOR_INVALID')
   expectProblem(await get('/events/00000000-0000-0000-0000-000000000000'), 404, 'RECEIPT_UNKNOWN')
   expectProblem(await get('/events/%27%3B'), 404, 'RECEIPT_UNKNOWN')
@@ -314,7 +314,7 @@ test('bad requests get a clear problem document each', async () => {
     415,
     'CONTENT_TYPE_UNSUPPORTED',
   )
-  // An ordinary request still works, and refused ones changed nothing.
+  // An ordinary request still works, and the refused requests changed nothing.
   expect((await fetch(`${base}/events`, { headers: { authorization: 'Bearer x' } })).status).toBe(401)
   expect(await db.number('select count(*) from hookonce.audit')).toBe(0)
 })

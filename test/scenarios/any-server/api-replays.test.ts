@@ -11,7 +11,7 @@ test('a replay is planned, runs on after the gateway was killed, and replays eac
   await seedJobs(db, 400, { state: 'failed' })
   await seedJobs(db, 30, { state: 'failed', subscriber: 'other' })
   await seedJobs(db, 50, { state: 'processed' })
-  // Without a body there is nothing to process.
+  // An event without a body cannot be processed.
   await db.rows(`update hookonce.receipt set body = null where id in (
     select receipt_id from hookonce.job where state = 'failed' and subscriber = (
       select id from hookonce.subscriber where name = 'app') limit 7)`)
@@ -35,8 +35,8 @@ test('a replay is planned, runs on after the gateway was killed, and replays eac
   const progress = async (): Promise<number> => db.number('select replayed from hookonce.bulk_replay')
   await until('the first batch is committed', async () => (await progress()) > 0)
   first.gateway.child.kill('SIGKILL')
-  // What was counted is what was replayed, whenever the process died. Read at once: the server may
-  // still commit what the process has sent.
+  // The counted jobs are the replayed jobs, even if the process died in between. Both are read in
+  // one statement, because the server may still commit statements of the dead process.
   const [atKill] = await db.rows<{ counted: number; received: number }>(
     `select replayed::integer as counted,
        (select count(*)::integer from hookonce.job where state = 'received') as received
@@ -69,10 +69,10 @@ test('a replay is planned, runs on after the gateway was killed, and replays eac
   ])
 })
 
-/** As the enum of the database orders them. */
+/** In the order of the database's enum. */
 const STATES = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention']
 
-test('a replay by the fingerprint of an error takes those failures only, and is cancelled for good', async () => {
+test('a replay by the fingerprint of an error takes only those failures, and is cancelled for good', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 60, { state: 'failed' })
   await db.rows(`update hookonce.job set reason = case when ascii(right(receipt_id::text, 1)) % 2 = 0
@@ -104,7 +104,7 @@ test('a replay by the fingerprint of an error takes those failures only, and is 
   })
 })
 
-test('bad replays are refused, with what to do', async () => {
+test('invalid replays are refused, with advice', async () => {
   const { get, post } = await adminApi({ args: ['--receive-only'] })
   expectProblem(await get('/replays/nothing'), 404, 'REPLAY_UNKNOWN')
   expectProblem(await post('/replays/plan', { state: 'processed' }), 400, 'CONFIG_INVALID')
@@ -116,7 +116,7 @@ test('bad replays are refused, with what to do', async () => {
   expectProblem(await post('/replays', { name: 'one more', why: 'x' }), 409, 'REPLAY_LIMIT')
 })
 
-test('what waits for its next attempt runs now: planned first, by tenant, with an entry in the audit', async () => {
+test('waiting jobs run now: planned first, by tenant, with an entry in the audit', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 12, { source: 'shop' })
   await seedJobs(db, 3, { source: 'other' })

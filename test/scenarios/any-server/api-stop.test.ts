@@ -8,7 +8,7 @@ test('while a gateway stops, requests to its API are answered 503 with Retry-Aft
   onTestFinished(() => holder.release(true))
   await holder.query('begin')
   await holder.query('lock table hookonce.subscriber in access exclusive mode')
-  // It has a connection of operators, so the gateway cannot end before it.
+  // The request holds a connection for operators, so the gateway cannot end before it.
   const inProgress = get('/subscribers')
   await until('the request waits for the lock', () =>
     db.number(`select count(*) from pg_stat_activity where wait_event_type = 'Lock'

@@ -15,7 +15,7 @@ import { deliver as deliverTo, testHooks } from '../../support/hooks.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/* What changes, as it is committed; and counts over time. */
+/* Changes as they are committed, and counts over time. */
 
 function streamOf({ base }: AdminApi, lastId?: string, token = ADMIN_TOKEN): Promise<EventStream> {
   const headers = { authorization: `Bearer ${token}` }
@@ -25,7 +25,7 @@ function streamOf({ base }: AdminApi, lastId?: string, token = ADMIN_TOKEN): Pro
   )
 }
 
-test('a stream tells of events, jobs and refusals, and goes on after its last id, also after a restart', async () => {
+test('a stream sends events, jobs and refusals, and continues after its last id, also after a restart', async () => {
   const api = await adminApi()
   const stream = await streamOf(api)
   await stream.next('it is open', ({ data }) => data.type === 'open')
@@ -42,7 +42,7 @@ test('a stream tells of events, jobs and refusals, and goes on after its last id
   expect(done.data).toMatchObject({ subscriber: 'app', receiptId: recorded.data.receiptId })
   await fetch(`http://127.0.0.1:${api.port}/in/stripe`, { method: 'POST', body: '{}' })
   await stream.next('a refusal', ({ type, data }) => type === 'rejected' && data.code === 'SIGNATURE_MISSING')
-  // Each change once, with ids of its own.
+  // Each change is sent once, with its own id.
   const names = stream.events.map(({ data }) => JSON.stringify(data))
   expect(new Set(names).size).toBe(names.length)
   expect(new Set(stream.events.map(({ id }) => id)).size).toBe(stream.events.length)
@@ -81,7 +81,7 @@ test('a stream of a bound token holds nothing of other tenants, and clients are 
   await Promise.all(Array.from({ length: 48 }, () => streamOf(api)))
   await until('all are connected', async () => (await api.get('/stream')).status === 503)
   expectProblem(await api.get('/stream'), 503, 'OVERLOADED')
-  // Streams leave room for other requests.
+  // Streams do not use up the limit of other requests.
   expect((await api.get('/events')).status).toBe(200)
 })
 
@@ -105,7 +105,7 @@ test('of many changes at once the newest are sent, and a client that reads stays
   await drained
 })
 
-test('a stream says so if a single shard had more changes than are sent', async () => {
+test('a stream reports when a single shard had more changes than are sent', async () => {
   const db = await freshDatabase()
   const watch = watchChanges({ pool: db.pool, shards: 16 }, {})
   await watch.look()
@@ -128,7 +128,7 @@ test('statistics are counted by processes as it happens, by source and period', 
   await fetch(`http://127.0.0.1:${port}/in/stripe`, { method: 'POST', body: '{}' })
   await fetch(`http://127.0.0.1:${port}/in/nobody`, { method: 'POST', body: '{}' })
   const wanted = { received: 3, duplicate: 1, rejected: 2, processed: 3, failed: 0 }
-  // A flush may come between two of them.
+  // A flush may happen between two deliveries.
   await until('the counts are added', async () => {
     const { processed, rejected } = (await get('/stats')).json.totals
     return processed === wanted.processed && rejected === wanted.rejected
@@ -172,7 +172,7 @@ test('a stream ends when its token is revoked or its session is closed, and othe
   })
   expect(left.status).toBe(204)
   await ofSession.ended
-  // By another process, which this gateway hears nothing of.
+  // Another process does this, without the knowledge of this gateway.
   const { stderr } = await cli(['token', 'revoke', 'ann', '--why', 'she left'], { DATABASE_URL: api.db.url })
   expect(stderr).toBe('')
   await revoked.ended
@@ -188,14 +188,14 @@ async function emptyFeed(): Promise<Feed> {
   const { pool } = await freshDatabase()
   const feed = changeFeed(
     async () => ({ pool, shards: 16 }),
-    // The last look may find the database closed.
+    // The last read may find the database closed.
     () => undefined,
   )
   onTestFinished(() => feed.close())
   return feed
 }
 
-test('a client that goes away gives up its place at once', async () => {
+test('a client that disconnects frees its place at once', async () => {
   const feed = await emptyFeed()
   const bodies = Array.from({ length: 50 }, () => feed.open(anyClient))
   const streams = bodies.map(({ texts }) => texts[Symbol.asyncIterator]())
@@ -207,7 +207,7 @@ test('a client that goes away gives up its place at once', async () => {
   expect((await waiting)?.done).toBe(true)
 })
 
-test('a client that does not read gives up its place when its stream is over, and is cut off', async () => {
+test('a client that does not read frees its place when its stream is over, and is disconnected', async () => {
   const feed = await emptyFeed()
   let isAllowed = true
   const { texts, cut } = feed.open({ ...anyClient, isAllowed: async () => isAllowed })
@@ -225,7 +225,7 @@ async function serving(body: LiveBody): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('a live body is told when its client goes away, also while there is nothing to send', async () => {
+test('a live body ends when its client disconnects, also while there is nothing to send', async () => {
   const ended = new Promise<void>((resolve) => {
     async function* texts() {
       yield 'first'
@@ -258,7 +258,7 @@ test('a client that does not read the rest of a live body is disconnected', asyn
   await once(client, 'close')
 })
 
-test('a stream goes on after a reload has closed the connections of its ledger', async () => {
+test('a stream continues after a reload has closed the connections of its ledger', async () => {
   const db = await freshDatabase()
   const old = new pg.Pool({ connectionString: db.url })
   let ledger = { pool: old, shards: 16 }

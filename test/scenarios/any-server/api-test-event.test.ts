@@ -3,9 +3,9 @@ import { providerIds } from '../../../src/sources/index.ts'
 import { adminApi, expectProblem } from '../../support/admin-api.ts'
 import { configTo, destination } from '../../support/gateway.ts'
 
-/* A test event takes the way of every event, and the audit knows who sent it. */
+/* A test event is handled like every event, and the audit records its sender. */
 
-test('a test event is recorded, and known to the audit', async () => {
+test('a test event is recorded, and in the audit', async () => {
   const { db, post } = await adminApi()
   const sent = await post('/sources/stripe/test', { why: 'does it work?', type: 'invoice.voided' })
   expect(sent).toMatchObject({ status: 200, json: { eventType: 'invoice.voided', status: 202 } })
@@ -29,7 +29,7 @@ test('the first of several processes sends it to one of the others', async () =>
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
 })
 
-test('the answer of the listener is told as it is', async () => {
+test('the answer of the listener is returned unchanged', async () => {
   const stripe = { provider: 'stripe', secret: 'env:STRIPE_SECRET', allow: ['192.0.2.1'] }
   const { db, post } = await adminApi({
     config: { ...configTo((await destination()).url), sources: { stripe } },

@@ -5,11 +5,14 @@ import { seededLedger } from '../../support/seeded-ledger.ts'
 import { withUnknownEffects } from '../../support/unknown-effects.ts'
 import { until } from '../../support/until.ts'
 
-/* What operators see and do besides events: attention, pauses, outbox, subscribers, rejections. */
+/*
+ * Reads and actions of operators besides events: attention, pauses, outbox, subscribers,
+ * rejections.
+ */
 
 const RECEIVE_ONLY = { args: ['--receive-only'] }
 
-test('each verb of attention decides, and the audit has who, why and from where', async () => {
+test('each decision takes effect, and the audit has its actor, reason and address', async () => {
   const keys = ['mail:1', 'mail:2', 'mail:3', 'mail/4 ü']
   const { db, jobIs } = await withUnknownEffects(keys)
   const { get, post } = await adminApi({ db, ...RECEIVE_ONLY })
@@ -166,7 +169,7 @@ test('messages of the outbox are listed in pages, shown and published again', as
   expectProblem(await get('/outbox/zzz'), 404, 'MESSAGE_UNKNOWN')
 })
 
-test('lanes that are stuck are listed with the reason, and failed messages are published again', async () => {
+test('stuck lanes are listed with the reason, and failed messages are published again', async () => {
   const { db, row, subscriber } = await seededLedger()
   const id = (kind: number, n: number) => `00000000-0000-4000-${kind}000-00000000000${n}`
   async function message(n: number, lane: number, columns: Record<string, unknown>): Promise<void> {
@@ -207,7 +210,7 @@ test('lanes that are stuck are listed with the reason, and failed messages are p
     'MESSAGE_UNKNOWN',
   )
   const dueAgain = async () => db.number('select count(*) from hookonce.outbox_lane where due_at > now()')
-  // A relay that has the lane tries it already.
+  // A relay that holds the lane is already publishing it.
   await db.rows('update hookonce.outbox_lane set worker = 1 where shard = 1')
   const retry = async () => (await post(`/outbox/${id(8, 2)}/retry`, { why: 'it is up' })).json
   expect(await retry()).toEqual({ messageId: id(8, 2), retried: false })
@@ -237,7 +240,7 @@ test('lanes that are stuck are listed with the reason, and failed messages are p
   ])
 })
 
-test('rejections come with their diagnosis, to a tenant only those of its own sources', async () => {
+test('rejections have their diagnosis, and a tenant sees only those of its own sources', async () => {
   const { db, row } = await seededLedger()
   await row('source', { tenant: 'acme', name: 'shop', key_seconds: 1e6, body_seconds: 1e5 })
   for (const source of ['shop', 'test', 'acme/github', 'beta/github'])

@@ -6,7 +6,10 @@ import { type AdminApi, adminApi, expectProblem } from '../../support/admin-api.
 import { destination, FORWARD_SECRET, SECRET } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 
-/* What a foreign tenant's operator, a viewer and a stranger try, on one gateway of two tenants. */
+/*
+ * Attacks by an operator of another tenant, a viewer and a stranger, on one gateway with two
+ * tenants.
+ */
 
 const PLANTED = 'planted-in-acme'
 
@@ -16,7 +19,7 @@ interface Raw {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** Sends the path as it is: `fetch` would tidy it up. */
+/** Sends the path unchanged: `fetch` would normalise it. */
 function raw(
   port: number,
   path: string,
@@ -46,7 +49,7 @@ const event = (id: string, more: object = {}): string => JSON.stringify({ id, ty
 
 interface Stage extends AdminApi {
   readonly forwarded: { readonly bodies: string[] }
-  /** Of an event of acme. */
+  /** The id of an event of acme. */
   readonly id: string
   readonly beta: string
   readonly viewer: string
@@ -89,7 +92,7 @@ test("a foreign tenant's operator reaches nothing of another tenant", async () =
     expect(answer.text).not.toContain(PLANTED)
   }
 
-  // A cursor of the other tenant's list, and one that is forged for the own list.
+  // A cursor of the other tenant's list, and a forged cursor of the own list.
   const { next } = (await get('/events?tenant=acme&limit=1')).json
   expectProblem(await get(`/events?limit=1&cursor=${next}`, as), 400, 'CURSOR_INVALID')
   const position = Buffer.from(next, 'base64url').toString('utf8').slice(17)
@@ -141,7 +144,8 @@ test('a viewer changes nothing and reads no payload, whatever it sends', async (
     expect((await get(path, { ...as, headers })).status).not.toBe(201)
   }
   expectProblem(await call('DELETE', '/tokens/beta?why=x', as), 403, 'FORBIDDEN')
-  // Not even an admin makes a token whose name is the id of another: revoking one would revoke both.
+  // Even an admin cannot create a token whose name is the id of another token: revoking one would
+  // revoke both.
   const [{ id: tokenId }] = (await get('/tokens')).json.data
   expectProblem(await post('/tokens', { name: tokenId, role: 'viewer', why: 'x' }), 400, 'CONFIG_INVALID')
   for (const path of [`/events/${id}/body`, `/events/${id}?payloads=true`])
@@ -186,7 +190,8 @@ test('a stranger on the delivery port reaches deliveries only, and cannot stop t
     }
   }
   const flood = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`x-${n}`, 'y'.repeat(20)]))
-  // The gateway hangs up on a flood: the answer may be lost while the client still sends.
+  // The gateway closes the connection of a flood, so the answer may be lost while the client still
+  // sends.
   const flooded = raw(port, '/in/acme/stripe', { method: 'POST', headers: flood, body: '{}' })
   expect([431, 'ECONNRESET', 'EPIPE']).toContain(
     await flooded.then(
@@ -195,7 +200,8 @@ test('a stranger on the delivery port reaches deliveries only, and cannot stop t
     ),
   )
 
-  // Signed, but hostile: names of prototypes, and line ends in what becomes a header.
+  // Signed, but hostile: names of prototype properties, and line breaks in a value that becomes a
+  // header.
   const hostile = [
     '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"id":"evt_proto","type":"invoice.paid"}',
     event('evt_lines\r\nx-evil: 1'),

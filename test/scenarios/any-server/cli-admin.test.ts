@@ -25,7 +25,7 @@ async function serving(...more: string[]) {
   return { db, gateway, ...(await gateway.line<Ready>('adminPort')) }
 }
 
-/** The status of a GET under another name than the address says. */
+/** The status of a GET with another host name than the address. */
 function statusFor(port: number, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const asking = request({ host: '127.0.0.1', port, path: '/metrics', headers: { host } }, (response) => {
@@ -50,17 +50,17 @@ test('metrics are on the admin listener alone, health is on both', async () => {
     expect((await get(listener, '/healthz')).status).toBe(200)
     expect((await get(listener, '/readyz')).status).toBe(200)
   }
-  // Deliveries are not taken here.
+  // This listener accepts no deliveries.
   expect(await deliver(adminPort, 'evt_1')).toBe(404)
   expect(await statusFor(adminPort, 'evil.example')).toBe(403)
-  // A proxy on this machine may name the listener as it likes, but it lets strangers in.
+  // A proxy on this machine may use any host name, but it lets strangers in.
   for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'])
     expect((await get(adminPort, '/metrics', { [header]: '203.0.113.7' })).status).toBe(403)
 })
 
-test('however many scrape and look, deliveries keep their connections and one scrape waits', async () => {
+test('under many scrapes and health checks, deliveries keep their connections and one scrape waits', async () => {
   const { db, port, adminPort } = await serving()
-  // The backlog is read from it, and nothing that a delivery does touches it.
+  // The backlog is read on the operators' connections, which deliveries do not use.
   const lock = await lockTable(db, 'hookonce.effect')
   const scrapes = Array.from({ length: 100 }, () => get(adminPort, '/metrics'))
   await lock.waiters(1)
@@ -76,7 +76,7 @@ test('however many scrape and look, deliveries keep their connections and one sc
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(20)
 })
 
-test('beyond this machine the admin listener needs a token, and then asks for it', async () => {
+test('beyond this machine the admin listener requires a token', async () => {
   const db = await freshDatabase()
   const path = configFile(configTo('http://127.0.0.1:1/'))
   const args = serveArgs(path, '--admin-host', '0.0.0.0')
@@ -95,7 +95,7 @@ test('beyond this machine the admin listener needs a token, and then asks for it
   expect(gateway.output.stderr).not.toContain(TOKEN)
 })
 
-test('the configuration places the admin listener, and the command line goes before it', async () => {
+test('the configuration sets the address of the admin listener, and the command line overrides it', async () => {
   const db = await freshDatabase()
   const env = { ...ENV, DATABASE_URL: db.url, METRICS_TOKEN: TOKEN }
   const config = {
@@ -120,7 +120,7 @@ test('the configuration places the admin listener, and the command line goes bef
 test.each([
   { name: 'one process', more: [] },
   { name: 'several processes', more: ['--workers', '2'] },
-])('with $name an admin port that is taken is named, with what to pass', async ({ more }) => {
+])('with $name the error names the taken admin port, with the option to pass', async ({ more }) => {
   const db = await freshDatabase()
   const app = await destination()
   const taken = new URL(app.url).port
@@ -132,16 +132,16 @@ test.each([
   expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(0)
 })
 
-/** What all processes together have received. */
+/** The sum of deliveries over all processes. */
 async function received(adminPort: number): Promise<number> {
   const text = await (await get(adminPort, '/metrics')).text()
   return Number(/^hookonce_received_total\{source="stripe"\} (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 
-/** Kills a process while a scrape waits for its answer. Returns what the scrape then says. */
+/** Kills a process while a scrape waits for its answer. Returns the text of the scrape. */
 async function killWhileAsked(pid: number, adminPort: number): Promise<number> {
   process.kill(pid, 'SIGSTOP')
-  // The answers to scrapes are kept for a second: the first that asks the frozen process hangs.
+  // Answers to scrapes are cached for a second: the first scrape of the frozen process hangs.
   const { sum } = await until('a scrape waits for the frozen process', async () => {
     const sum = received(adminPort)
     const hangs = await Promise.race([sum.then(() => false), delay(300, true)])
@@ -151,7 +151,7 @@ async function killWhileAsked(pid: number, adminPort: number): Promise<number> {
   return sum
 }
 
-test('a process that dies while its metrics are asked for ends nobody else, and what it counted stays', async () => {
+test('a process that dies during a scrape ends no other process, and its counts stay', async () => {
   const { port, adminPort, processes, gateway } = await serving('--workers', '2')
   for (const n of Array(10).keys()) expect(await deliver(port, `evt_${n}`)).toBe(202)
   await until('all are counted', async () => (await received(adminPort)) === 10)

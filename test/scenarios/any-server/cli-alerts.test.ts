@@ -10,7 +10,7 @@ import { configFile, configTo, deliver, ENV, FORWARD_SECRET, serveArgs } from '.
 import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
-test('the gateway tells of a destination that is down, and stats and alerts show it', async () => {
+test('the gateway reports a destination that is down, and stats and alerts show it', async () => {
   const db = await freshDatabase()
   const app = createServer((request, response) => {
     request.resume()
@@ -38,7 +38,7 @@ test('the gateway tells of a destination that is down, and stats and alerts show
   expect((await cli(['alerts'], env)).stdout).toMatch(
     new RegExp(`^${alert?.id.slice(0, 8)} +open +.* retries +stripe → app .*--state retrying$`, 'm'),
   )
-  // The repeat may be counted in a later flush than the retry.
+  // The repeat may be counted in a later flush than the retry, so this waits for it.
   const stats = await until('the repeat is counted', async () => {
     const read = (await cli(['stats', '--since', '1h', '--json'], env)).json<Stats>()
     return read.totals.duplicate > 0 ? read : undefined
@@ -50,7 +50,7 @@ test('the gateway tells of a destination that is down, and stats and alerts show
   expect(gateway.output.stderr).not.toContain('the-secret-of-the-hook')
 })
 
-test('alerts acknowledge records who looks after it', async () => {
+test('alerts acknowledge records who handles it', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   expect((await cli(['alerts'], env)).stdout).toBe('no open alerts\n')
@@ -74,7 +74,7 @@ test('alerts acknowledge records who looks after it', async () => {
   )
 })
 
-test('alerts test sends a message to every channel, and says which one did not take it', async () => {
+test('alerts test sends a message to every channel, and names the one that did not accept it', async () => {
   const hook = await httpReceiver()
   const broken = await httpReceiver(500)
   const server = await mailServer()

@@ -19,7 +19,7 @@ test('an unknown command shows the commands and ends with 2; help ends with 0', 
   expect(usage.stdout).toContain('hookonce events')
 })
 
-test.each(['--version', '-v', 'version'])('hookonce %s tells the version of the package', async (word) => {
+test.each(['--version', '-v', 'version'])('hookonce %s prints the version of the package', async (word) => {
   const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
   expect(await cli([word])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
@@ -51,7 +51,7 @@ test.each([
   ['pause', 'demo', 'app', 'other'],
   ['resume', 'demo', 'app', 'other'],
   ['verify', 'stripe'],
-])('hookonce %s refuses the word that it has no use for', async (...args) => {
+])('hookonce %s refuses an unexpected argument', async (...args) => {
   const dir = join(temporaryDirectory(), 'none')
   const ended = await cli([...args, ...(['migrate', 'verify'].includes(args[0]) ? [] : ['--dir', dir])])
   expect(ended).toMatchObject({ code: 1, stdout: '' })
@@ -59,7 +59,7 @@ test.each([
   expect(ended.stderr).toContain(`hookonce ${args[0]}`)
 })
 
-test('after a usage error nothing is advised that does not fit', async () => {
+test('a usage error contains no unrelated advice', async () => {
   const ended = await cli(['show'])
   const [usage] = (await cli(['show', '--help'])).stdout.split('\n\nExamples:\n')
   expect(ended.stderr).toBe(
@@ -86,7 +86,7 @@ test.each([
     says: ['--receive-only and --work-only exclude each other'],
   },
   { args: ['migrate'], says: ['set DATABASE_URL'] },
-])('hookonce $args ends with 1 and says what to do', async ({ args, says }) => {
+])('hookonce $args ends with 1 and advice', async ({ args, says }) => {
   const ended = await cli(args)
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('CONFIG_INVALID')
@@ -94,7 +94,7 @@ test.each([
   expect(ended.stderr).not.toMatch(/^\s+at /m)
 })
 
-test('looking into a directory without a ledger says how to get one, and makes none', async () => {
+test('a command in a directory without a ledger explains how to get one, and creates none', async () => {
   const dir = `${temporaryDirectory()}/none`
   const ended = await cli(['events', '--dir', dir])
   expect(ended.code).toBe(1)
@@ -102,10 +102,10 @@ test('looking into a directory without a ledger says how to get one, and makes n
 })
 
 test.each(['status', 'events', 'show', 'failures', 'replay', 'rejections', 'outbox', 'pause', 'audit'])(
-  '%s in a directory that holds secrets but no database makes none',
+  '%s in a directory that holds secrets but no database creates none',
   async (command) => {
     const dir = temporaryDirectory()
-    // As `dev` leaves it that works on DATABASE_URL.
+    // The state that `dev` leaves if it uses DATABASE_URL.
     writeFileSync(join(dir, 'demo-secret'), 'whsec_x\n')
     const words = { show: ['abc'], replay: ['abc'], pause: ['demo'] }[command] ?? []
     const ended = await cli([command, ...words, '--dir', dir])
@@ -120,7 +120,7 @@ test.each([
   { args: ['--forward-to', 'localhost:3000'], says: '--forward-to must be an http or https URL' },
   { args: ['--forward-to', 'ftp://127.0.0.1/'], says: '--forward-to must be an http or https URL' },
   { args: ['--config', '/not/there.json'], says: '/not/there.json cannot be read' },
-])('dev $args is refused before anything is made', async ({ args, says }) => {
+])('dev $args is refused before anything is created', async ({ args, says }) => {
   const dir = join(temporaryDirectory(), 'none')
   const ended = await cli(['dev', '--port', '0', '--dir', dir, ...args])
   expect(ended).toMatchObject({ code: 1, stdout: '' })
@@ -146,7 +146,7 @@ test('dev on DATABASE_URL keeps its secrets out of git, and leaves a .gitignore 
 })
 
 test.each(['migrate', 'events', 'rejections'])(
-  '%s on a URL that is none says so, without a stack',
+  '%s on an invalid URL reports it, without a stack',
   async (command) => {
     const ended = await cli([command], { DATABASE_URL: 'mysql://localhost/x' })
     expect(ended.code).toBe(1)
@@ -156,7 +156,7 @@ test.each(['migrate', 'events', 'rejections'])(
 )
 
 test.each(['migrate', 'events'])(
-  '%s on a server that is not there says so, without a stack',
+  '%s on an unreachable server reports it, without a stack',
   async (command) => {
     const ended = await cli([command], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
     expect(ended.code).toBe(1)
@@ -179,7 +179,7 @@ test('migrate applies each migration once: again, and two at once', async () => 
   expect(await db.number('select count(*) from hookonce.migration')).toBe(names.length)
 })
 
-test('migrate --keys makes the table that a store without the right to does not make', async () => {
+test('migrate --keys creates the table for a store that may not create it', async () => {
   const { url, pool } = await freshDatabase()
   const env = { DATABASE_URL: url }
   const store = postgresKeys({ database: url, table: 'order_keys', migrate: 'off' })
@@ -195,7 +195,7 @@ test('migrate --keys makes the table that a store without the right to does not 
   expect(refused.stderr).toContain('it needs --keys')
 })
 
-test('looking in does not migrate: it says that the schema is missing', async () => {
+test('reading does not migrate: the error reports the missing schema', async () => {
   const db = await freshDatabase()
   await db.pool.query('drop schema hookonce cascade')
   const ended = await cli(['events'], { DATABASE_URL: db.url })

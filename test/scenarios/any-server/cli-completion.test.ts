@@ -17,7 +17,7 @@ type Lines = readonly (readonly string[])[]
 
 const NEXT = '== next =='
 
-/** What bash would offer for each line; the last word of a line is being typed. */
+/** The completions of bash for each line. The last word of a line is being typed. */
 function inBash(script: string, lines: Lines, where: Where = {}): string[][] {
   const runs = lines.map((words) => {
     const list = words.map((word) => `"${word}"`).join(' ')
@@ -63,7 +63,7 @@ describe.each([
       // Only the options of this command.
       ['outbox replay --sub', []],
       ['trigger shopi', ['shopify']],
-      // A value that is not known: nothing is offered, least of all an option.
+      // The value is unknown, so nothing is offered, especially no option.
       ['events --limit ', []],
     ]
     const lines = expected.map(([line]) => ['hookonce', ...line.split(' ')])
@@ -109,7 +109,7 @@ describe('with Tab in a terminal', () => {
     const terminal = inTerminal([installShell(shell), ...flags], env)
     terminal.type(`${load}; echo load''ed\n`)
     await terminal.shows('loaded')
-    // Tab completes it, and the shell runs what stands there.
+    // Tab completes the line, and the shell runs it.
     terminal.type('hookonce rejecti\t --hel\t | head -1; echo ran="$?"\n')
     await terminal.shows(/hookonce rejections \[[\s\S]*ran=0/)
     terminal.type('exit\n')
@@ -151,7 +151,7 @@ describe('hookonce completion', () => {
     const db = await freshDatabase()
     const hooks = testHooks(db).on('test', '*', () => undefined)
     await deliver(hooks, { id: 'evt_1', type: 'a' })
-    // It gives up after a second, which a busy machine may need to start the process.
+    // The completion stops after a second, which a busy machine may need to start the process.
     await until('the source is listed', async () => {
       const ran = await cli(['completion', 'sources', '--dir', dir], { DATABASE_URL: db.url })
       expect(ran).toMatchObject({ code: 0, stderr: '' })

@@ -26,7 +26,7 @@ interface Listed {
   readonly duplicates: number
 }
 
-/** `dev` on its own embedded server, or on DATABASE_URL, as the project says. */
+/** `dev` on its own embedded server, or on DATABASE_URL, depending on the test project. */
 async function dev(variables: Record<string, string> = {}) {
   const dir = temporaryDirectory()
   const env: Record<string, string> =
@@ -52,20 +52,20 @@ async function dev(variables: Record<string, string> = {}) {
   }
 }
 
-/** dev does not print the password of its server: it is in a file beside the data. */
+/** dev does not print the password of its server. A file next to the data holds it. */
 function withPassword(database: string, dir: string): string {
   const url = new URL(database)
   url.password = readFileSync(join(dir, 'password'), 'utf8').trim()
   return url.toString()
 }
 
-/** Runs a line as it is printed. */
+/** Runs a line exactly as printed. */
 async function paste(line: string): Promise<unknown> {
   const { stdout } = await promisify(execFile)('sh', ['-c', `${line} -s`])
   return JSON.parse(stdout)
 }
 
-test('dev greets with a line that works twice, and the other commands look in while it runs', async () => {
+test('dev prints a line that works twice, and the other commands read while it runs', async () => {
   const { ready, look, rows, running, url } = await dev()
   expect(ready.sources).toContain('demo')
   // An empty dashboard shows the same line.
@@ -254,7 +254,7 @@ test('dev refuses a password in --forward-to, and does not repeat it', async () 
   expect(refused.stderr).not.toContain('hunter2')
 })
 
-test('pause holds the jobs of a source in the ledger, resume lets them go', async () => {
+test('pause holds the jobs of a source in the ledger, resume releases them', async () => {
   const { ready, look, rows } = await dev()
   const paused = await look('pause', 'demo')
   expect(paused).toMatchObject({ code: 0, stdout: 'demo is paused\n' })
@@ -274,7 +274,7 @@ test('pause holds the jobs of a source in the ledger, resume lets them go', asyn
   expect(unknown.stderr).toContain('the ledger knows no source "nobody"')
 })
 
-test('healthz, readyz and metrics tell how it is, and other paths tell where deliveries go', async () => {
+test('healthz, readyz and metrics report the state, and other paths name the delivery path', async () => {
   const { url, adminUrl, ready } = await dev()
   await paste(ready.curl)
   for (const listener of [url, adminUrl]) {
@@ -320,7 +320,7 @@ test('a port that is taken ends dev with PORT_TAKEN, and leaves no server behind
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('PORT_TAKEN')
   expect(ended.stderr).toContain('--port')
-  // Nothing was opened, so no subscriber was registered either.
+  // Nothing was opened, so no subscriber was registered.
   expect(existsSync(join(dir, 'postgres'))).toBe(false)
   const left = await promisify(execFile)('ps', ['-eo', 'args'])
   expect(left.stdout).not.toContain(dir)

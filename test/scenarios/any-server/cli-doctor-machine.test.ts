@@ -10,7 +10,10 @@ import { freePort } from '../../support/free-port.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { listening } from '../../support/listening-server.ts'
 
-/* What the doctor finds on this machine. The database has tests of its own (own-server). */
+/*
+ * The findings of the doctor about this machine. The findings about the database have their own
+ * tests (own-server).
+ */
 
 async function examine(args: readonly string[], env: Record<string, string> = {}) {
   const ran = await cli(['doctor', '--json', '--dir', temporaryDirectory(), ...args], env)
@@ -46,7 +49,7 @@ describe('ports', () => {
       expect(of(`port ${taken}`)).toMatchObject([
         { level: 'warn', seen: expect.stringMatching(new RegExp(`^taken by .+, pid ${process.pid}$`)) },
       ])
-    // Another port can be chosen, so nothing has failed.
+    // Another port can be chosen, so this is a warning, not a failure.
     expect(ran.code).toBe(0)
   })
 
@@ -98,7 +101,7 @@ describe('the configuration', () => {
     if (text !== undefined) expect(ran.stdout + ran.stderr).not.toContain(text)
   })
 
-  test('with a secret in a file that all can read is warned of', async () => {
+  test('with a secret in a world-readable file causes a warning', async () => {
     const secret = join(temporaryDirectory(), 'secret')
     writeFileSync(secret, 'whsec_Zk3rT9pLw2QmX8vB\n')
     chmodSync(secret, 0o644)
@@ -123,7 +126,7 @@ describe('the configuration', () => {
 })
 
 describe('a database', () => {
-  test('that is not there fails, with what to do', async () => {
+  test('that is unreachable fails, with advice', async () => {
     const url = `postgres://anna:s3cret-word@127.0.0.1:${await freePort()}/app`
     const { ran, of } = await examine(NO_PORTS, { DATABASE_URL: url })
     expect(ran).toMatchObject({ code: 1, stderr: '' })
@@ -137,7 +140,7 @@ describe('a database', () => {
     expect(ran.stdout).not.toContain('s3cret-word')
   })
 
-  test('that accepts connections and never answers does not hold up the doctor', async () => {
+  test('that accepts connections and never answers does not block the doctor', async () => {
     const server = createTcpServer()
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => {
@@ -151,13 +154,13 @@ describe('a database', () => {
     expect(of('database')).toMatchObject([{ level: 'fail', seen: expect.stringContaining('cannot connect') }])
   })
 
-  test('that is none yet is no failure, and none is made', async () => {
+  test('that does not exist yet is not a failure, and none is created', async () => {
     const { ran, of } = await examine(NO_PORTS)
     expect(ran.code).toBe(0)
     expect(of('database')).toMatchObject([{ level: 'warn', advice: expect.stringContaining('hookonce dev') }])
   })
 
-  test('whose URL is wrong fails with what is expected', async () => {
+  test('whose URL is wrong fails with the expected form', async () => {
     const { ran, of } = await examine(NO_PORTS, { DATABASE_URL: 'mysql://localhost/x' })
     expect(ran.code).toBe(1)
     expect(of('database')).toMatchObject([{ level: 'fail', seen: expect.stringContaining('postgres://') }])
@@ -184,7 +187,7 @@ test('an encryption key that cannot open the data keys of the ledger fails', asy
   expect(of('secrets')).toMatchObject([{ level: 'fail', seen: expect.stringContaining('is not 32 bytes') }])
 })
 
-test('for a person, each check is a line, and what to do is below it', async () => {
+test('for a person, each check is a line, with the advice below it', async () => {
   const { code, stdout } = await cli(['doctor', '--dir', temporaryDirectory(), ...NO_PORTS])
   expect(code).toBe(0)
   expect(stdout).toMatch(/^ok {4}node {6}Node\.js \d+/m)

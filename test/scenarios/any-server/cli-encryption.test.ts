@@ -56,7 +56,7 @@ test('a gateway encrypts with HOOKONCE_ENCRYPTION_KEY, and the commands read, ro
   const unsure = await cli(['encryption', 'forget', '--tenant', 'default', '--why', 'left us'], env(db))
   expect([unsure.code, unsure.stderr]).toEqual([1, expect.stringContaining('confirm with --yes')])
   expect((await cli(['show', id, '--json'], env(db, next))).json()).toMatchObject({ unreadable: null })
-  // Forgetting needs no key.
+  // `forget` needs no key.
   const forget = ['encryption', 'forget', '--tenant', 'default', '--why', 'left us', '--yes']
   expect((await cli(forget, env(db))).stdout).toContain('the data key of default is dropped')
   expect((await cli(['show', id], env(db, next))).stdout).toContain('PAYLOAD_FORGOTTEN')
@@ -103,7 +103,7 @@ test.each([
   }
 })
 
-test('a mistyped command says what it takes', async () => {
+test('a mistyped command lists the accepted arguments', async () => {
   const cases: [string[], string][] = [
     [['encryption', 'drop'], 'unexpected argument "drop": give key, rotate or forget'],
     [['encryption', 'forget', '--why', 'x', '--yes'], 'give the tenant with --tenant'],

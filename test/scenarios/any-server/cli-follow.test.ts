@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/* events --follow: everything once, also what commits late, and where to go on. */
+/* events --follow prints every event once, including late commits, and can be resumed. */
 
 function following(db: TestDatabase, ...args: string[]) {
   const running = startCli(['events', '--follow', '--json', ...args], { DATABASE_URL: db.url })
@@ -32,7 +32,7 @@ async function ids(db: TestDatabase): Promise<string[]> {
   return found.map(({ id }) => id)
 }
 
-test('follow prints the latest events, then each new one once, and Ctrl-C says where to go on', async () => {
+test('follow prints the latest events, then each new one once, and Ctrl-C prints where to continue', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { source: 'shop', state: 'processed', ageDays: 1 })
   const { running, sees, seen } = following(db, '--limit', '2', '--source', 'shop')
@@ -56,7 +56,7 @@ test('follow prints the latest events, then each new one once, and Ctrl-C says w
     const last = (await ids(db)).at(-1)
     return resumed.seen().some(({ id }) => id === last)
   })
-  // The events of the last seconds come again, so that none is missed; older ones do not.
+  // Events of the last seconds are printed again, so that none is missed. Older events are not.
   const again = resumed.seen().map(({ id }) => id)
   expect(new Set(again).size).toBe(again.length)
   expect(again).not.toContain(all[4])
@@ -102,7 +102,7 @@ test('failed events are followed as they fail, and again after they failed once 
   expect(seen().map(({ id }) => id)).toEqual([second, first, second])
 })
 
-test('follow goes on after its connections were cut, and misses nothing', async () => {
+test('follow continues after its connections were cut, and misses nothing', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { source: 'shop' })
   const before = await db.rows<{ pid: number }>(

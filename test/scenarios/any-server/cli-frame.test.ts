@@ -11,9 +11,9 @@ import { listening } from '../../support/listening-server.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { cliInTerminal } from '../../support/terminal.ts'
 
-/* What all commands share: help, colours, exit codes, closed pipes, both ports. */
+/* The common behaviour of all commands: help, colours, exit codes, closed pipes, both ports. */
 
-test('the commands that operators were promised exist', () => {
+test('the documented commands for operators exist', () => {
   const promised =
     'dev serve migrate doctor status events show replay failures attention rejections outbox pause resume sources verify trigger listen token stats prune reconcile'
   const names = new Set(commands.map(({ name }) => name))
@@ -74,13 +74,13 @@ test.each([
     code: 1,
     says: 'a duration is written as 90s, 15m, 2h or 7d',
   },
-])('hookonce $args ends with $code and names what was meant', async ({ args, code, says }) => {
+])('hookonce $args ends with $code and a suggestion', async ({ args, code, says }) => {
   const ended = await cli(args)
   expect(ended).toMatchObject({ code, stdout: '' })
   expect(ended.stderr).toContain(says)
 })
 
-/** Runs a command whose reader goes away after the first bytes, or before them. */
+/** Runs a command whose reader closes the pipe after the first bytes, or before them. */
 async function withClosedPipe(args: readonly string[], env: Record<string, string>) {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...CLI_ENV, ...env },
@@ -95,16 +95,16 @@ async function withClosedPipe(args: readonly string[], env: Record<string, strin
   return { code: child.exitCode, stderr }
 }
 
-test('a reader that goes away ends a list quietly', async () => {
+test('a reader that closes the pipe ends a list quietly', async () => {
   const db = await freshDatabase()
-  // More than a pipe holds.
+  // More output than a pipe can buffer.
   await seedJobs(db, 2_000)
   const args = ['events', '--limit', '2000', '--json']
   expect(await withClosedPipe(args, { DATABASE_URL: db.url })).toEqual({ code: 0, stderr: '' })
   expect(await withClosedPipe(['help'], {})).toEqual({ code: 0, stderr: '' })
 })
 
-test('a command that changes something does its work although nobody reads its output', async () => {
+test('a command that changes something does its work although its output is not read', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 20, { state: 'failed' })
   const { code } = await withClosedPipe(['replay', '--failed'], { DATABASE_URL: db.url })
@@ -112,7 +112,7 @@ test('a command that changes something does its work although nobody reads its o
   expect(await db.number(`select count(*) from hookonce.job where state = 'failed'`)).toBe(0)
 })
 
-test('a gateway goes on although nobody reads its log any more', async () => {
+test('a gateway continues although its log is no longer read', async () => {
   const { url } = await freshDatabase()
   const args = ['dev', '--port', '0', '--dir', temporaryDirectory(), '--json']
   const dev = startCli(args, { DATABASE_URL: url })
@@ -130,7 +130,7 @@ test('a gateway goes on although nobody reads its log any more', async () => {
   expect(await dev.stop()).toBe(0)
 })
 
-test('both ports that are taken are named at once', async () => {
+test('if both ports are taken, one error names both', async () => {
   const { url } = await freshDatabase()
   const [port = '', adminPort = ''] = await Promise.all(
     [0, 1].map(async () => new URL(await listening(createServer())).port),

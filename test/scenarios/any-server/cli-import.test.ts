@@ -35,7 +35,7 @@ function file(name: string, text: string): string {
   return path
 }
 
-test('what another system processed is a duplicate here, and what it did not is new', async () => {
+test('an event that another system processed is a duplicate here, and any other event is new', async () => {
   const db = await freshDatabase()
   const { hooks, ran, deliver } = app(db)
   await hooks.start()
@@ -61,7 +61,7 @@ test('what another system processed is a duplicate here, and what it did not is 
   await until('the new one ran', () => (ran.includes('evt_3') ? true : undefined))
   expect(ran).toEqual(['evt_3'])
   expect(await db.number('select count(*) from hookonce.job')).toBe(1)
-  // Whatever its body, a copy of an imported event is no mismatch.
+  // A copy of an imported event is never a mismatch, with any body.
   const shown = await until('the copy is counted', async () => {
     const { stdout } = await cli(['show', 'evt_1'], env)
     return /^deliveries +1$/m.test(stdout) ? stdout : undefined
@@ -75,7 +75,7 @@ test('what another system processed is a duplicate here, and what it did not is 
   expect(audit.stdout).toContain('cli:ann')
 })
 
-test('an event that arrived before its key was imported is reported, and left alone', async () => {
+test('an event that arrived before its key was imported is reported, and not changed', async () => {
   const db = await freshDatabase()
   const { deliver } = app(db)
   expect(await deliver('evt_early')).toBe(202)
@@ -127,7 +127,7 @@ test('an imported event cannot be replayed: there is nothing to process', async 
   expect(await db.number('select count(*) from hookonce.job')).toBe(0)
 })
 
-test('what comes before a wrong line is imported, and the error names the line', async () => {
+test('the lines before a wrong line are imported, and the error names the line', async () => {
   const db = await freshDatabase()
   const { hooks } = app(db)
   await hooks.ledger()
@@ -143,7 +143,7 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [['import', 'strype', '-', '--why', 'x'], 'the ledger knows no source "strype" (did you mean "stripe"?)'],
   [['import', 'acme/stripe', '-', '--why', 'x'], 'the ledger knows no source "stripe" of tenant "acme"'],
   [['import', 'stripe', 'missing.csv', '--why', 'x'], 'there is no file "missing.csv"'],
-  [['import', 'stripe', '-'], 'say why with --why'],
+  [['import', 'stripe', '-'], 'give the reason with --why'],
   [
     ['import', 'stripe', '-', '--why', 'x', '--format', 'xml'],
     '--format must be one of keys, jsonl, csv, not "xml"',
@@ -151,7 +151,7 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [['import'], 'give the name of a source'],
 ]
 
-test('what cannot be meant is refused, with what to do', async () => {
+test('contradictory arguments are refused, with advice', async () => {
   const db = await freshDatabase()
   await app(db).hooks.ledger()
   for (const [args, says] of REFUSED) {

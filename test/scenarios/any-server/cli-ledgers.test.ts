@@ -5,7 +5,7 @@ import { freshDatabase } from '../../support/database.ts'
 import { deliverTo, fleetHooks } from '../../support/fleet.ts'
 import { until } from '../../support/until.ts'
 
-/** A database without a ledger of the name `hookonce`, which the template of the tests has. */
+/** A database without a ledger named `hookonce`, which the template of the tests has. */
 async function emptyDatabase() {
   const db = await freshDatabase()
   await db.rows('drop schema hookonce cascade')
@@ -19,7 +19,7 @@ interface Listed {
   readonly error?: string
 }
 
-test('ledgers are made, listed and added', async () => {
+test('ledgers are created, listed and added', async () => {
   const { env } = await emptyDatabase()
   const made = await cli(['migrate', '--ledgers', '2'], env)
   expect(made).toMatchObject({ code: 0 })
@@ -29,16 +29,16 @@ test('ledgers are made, listed and added', async () => {
     ['hookonce_1', undefined],
     ['hookonce_2', expect.stringContaining('the schema "hookonce_2" holds no ledger')],
   ])
-  // It holds nothing, so the others answer, and its absence is named.
+  // The missing ledger holds nothing, so the other ledgers answer, and its absence is reported.
   const events = await cli(['events'], env)
   expect(events).toMatchObject({ code: 0, stderr: expect.stringContaining('hookonce_2 cannot be read') })
 
   const added = await cli(['ledgers', 'add'], { ...env, HOOKONCE_LEDGERS: '2' })
-  expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('made hookonce_2') })
+  expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('created hookonce_2') })
   expect(await cli(['events'], env)).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('whoever forgets to set the ledgers is told how many there are', async () => {
+test('if HOOKONCE_LEDGERS is missing, the error names the number of ledgers', async () => {
   const { db, env } = await emptyDatabase()
   await cli(['migrate', '--ledgers', '3'], env)
   const { code, stderr } = await cli(['events'], { DATABASE_URL: db.url })
@@ -47,7 +47,7 @@ test('whoever forgets to set the ledgers is told how many there are', async () =
   expect(stderr).not.toContain('hookonce migrate')
 })
 
-test('a process makes every ledger, also those in which no tenant lives yet', async () => {
+test('a process creates every ledger, also those in which no tenant lives yet', async () => {
   const { db, env } = await emptyDatabase()
   const hooks = fleetHooks(db, ['alpha']).on('alpha', '*', () => undefined)
   await hooks.start()
@@ -70,7 +70,7 @@ test('a move that is killed while a tenant works continues when it is started ag
   const sent = (async () => {
     for (let n = 0; isSending; n += 1) {
       const id = `evt_${n}`
-      // As a sender does: again until it is accepted.
+      // Sends like a provider: again until the event is accepted.
       while ((await deliverTo(hooks, 'alpha', id)) >= 300) await new Promise(setImmediate)
       acknowledged.push(id)
     }

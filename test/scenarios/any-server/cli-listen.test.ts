@@ -12,7 +12,7 @@ import { configTo, deliver, destination } from '../../support/gateway.ts'
 import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
-/* Events of a gateway at an app of a developer, beside the gateway's own destination. */
+/* Events of a gateway at the app of a developer, in addition to the gateway's own destination. */
 
 interface Received {
   readonly headers: IncomingHttpHeaders
@@ -24,15 +24,17 @@ interface Received {
 interface App {
   readonly url: string
   readonly received: Received[]
-  /** The status of its answers, after those that were given at its start. */
+  /** The status of its answers, after the statuses that were given at its start. */
   usual: number
-  /** How many requests it had open at once, at most. */
+  /** The largest number of requests that were open at once. */
   mostOpen: number
-  /** Keys of the events, in the order in which they came. */
+  /** Keys of the events, in the order of arrival. */
   keys(): string[]
 }
 
-/** An app that answers each request with the next of these statuses, and then as usual. */
+/**
+ * An app that answers each request with the next of these statuses, and later with the usual one.
+ */
 async function localApp(...statuses: number[]): Promise<App> {
   const received: Received[] = []
   let open = 0
@@ -69,7 +71,7 @@ interface ListenOptions {
   readonly env?: Record<string, string>
 }
 
-/** Resolves when events from now on are found. */
+/** Resolves when the command follows new events. */
 async function startListen(from: string, to: string, options: ListenOptions): Promise<RunningCli> {
   const { dir, args = [], env = {} } = options
   const running = startCli(['listen', '--from', from, '--to', to, '--json', '--dir', dir, ...args], {
@@ -80,7 +82,7 @@ async function startListen(from: string, to: string, options: ListenOptions): Pr
   return running
 }
 
-/** A gateway whose destination wants every type. */
+/** A gateway whose destination gets every type. */
 async function gatewayTo(url: string, options: AdminApiOptions = {}): Promise<AdminApi> {
   const app = { url, secret: 'env:FORWARD_SECRET', allowPrivate: ['127.0.0.1'] }
   return adminApi({ ...options, config: { ...configTo(url), destinations: { app } } })
@@ -93,7 +95,7 @@ async function receiver(options: { db?: TestDatabase; adminPort?: number } = {})
   return gatewayTo('http://127.0.0.1:9/hooks', { ...(db && { db }), args })
 }
 
-/** An address at which nobody listens. */
+/** An address without a listener. */
 async function closedPort(): Promise<string> {
   const server = createServer()
   const url = await listening(server)
@@ -110,7 +112,7 @@ function outcome(listener: RunningCli, key: string, wanted: string): Promise<Lin
   )
 }
 
-/** What the gateway did for its own destination. */
+/** The attempts of the gateway for its own destination. */
 async function ownWork(db: TestDatabase) {
   return {
     jobs: await db.rows(
@@ -228,7 +230,7 @@ test('a restart of listener and gateway leaves no gap and repeats nothing; filte
   expect(await second.stop('SIGINT')).toBe(0)
   expect(app.keys()).toEqual(['evt_1', 'evt_2', 'evt_3', 'evt_4', 'evt_5', 'evt_6'])
 
-  // With other filters it is another listener, which begins now; --since begins earlier.
+  // With other filters it is another listener, which begins now. --since begins earlier.
   const other = await startListen(fromOf(api), app.url, {
     dir,
     args: ['--type', 'customer.*', '--type', 'invoice.voided', '--since', '1h'],
@@ -249,7 +251,7 @@ test('events of a burst are sent one at a time, each once', async () => {
   // More than one page of the list.
   const keys = Array.from({ length: 250 }, (_, index) => `evt_${index}`)
   expect(new Set(await Promise.all(keys.map((key) => deliver(api.port, key))))).toEqual(new Set([202]))
-  // One after the other, each in two requests.
+  // Requests come one after the other, two per event.
   await until('all have come', () => app.received.length >= keys.length, 100_000)
   expect(await deliver(api.port, 'evt_last')).toBe(202)
   await outcome(listener, 'evt_last', 'delivered')

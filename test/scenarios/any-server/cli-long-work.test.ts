@@ -9,7 +9,7 @@ const RECEIPTS = 'select count(*) from hookonce.receipt'
 const BODIES = 'select count(*) from hookonce.receipt where body is not null'
 const FAILED = `select count(*) from hookonce.job where state = 'failed'`
 
-/** Holds a lock until it is released, so that the command stands still where the test wants it. */
+/** Holds a lock until it is released, so that the command stops at a known point. */
 async function hold(db: TestDatabase, sql: string, values: unknown[] = []): Promise<() => Promise<void>> {
   const client = await db.pool.connect()
   onTestFinished(() => client.release(true))
@@ -28,7 +28,7 @@ function waitsForLock(db: TestDatabase): Promise<unknown> {
 }
 
 describe('hookonce prune', () => {
-  test('counts, then deletes what is past its retention, and keeps unfinished work', async () => {
+  test('counts, then deletes data past its retention, and keeps unfinished work', async () => {
     const db = await freshDatabase()
     const env = { DATABASE_URL: db.url }
     await seedJobs(db, 4, { ageDays: 100, state: 'processed' })
@@ -66,9 +66,9 @@ describe('hookonce prune', () => {
     expect((await cli(['prune'], env)).stdout).toBe('deleted 0 bodies, 0 receipts and 0 messages\n')
   })
 
-  test('goes on after a batch, beyond what the chore of a worker takes at once', async () => {
+  test("continues after a batch, beyond the limit of a worker's chore", async () => {
     const db = await freshDatabase()
-    // More than the twenty batches of 500 that a chore takes from one shard.
+    // More than the twenty batches of 500 that a chore deletes per shard.
     await seedJobs(db, 10_600, { ageDays: 100, state: 'processed', shard: 3 })
     const ran = await cli(['prune', '--json'], { DATABASE_URL: db.url })
     expect(ran.json()).toMatchObject({ bodies: 10_600, receipts: 10_600, isComplete: true })
@@ -89,11 +89,11 @@ describe('hookonce prune', () => {
     expect(await db.number('select count(*) from hookonce.outbox')).toBe(2)
   })
 
-  test('shows a bar on a terminal; Ctrl-C stops it, says what was done, and the next run does the rest', async () => {
+  test('shows a bar on a terminal; Ctrl-C stops it with a summary, and the next run does the rest', async () => {
     const db = await freshDatabase()
     const env = { DATABASE_URL: db.url }
     await seedJobs(db, 200, { ageDays: 40, state: 'processed' })
-    // Reading is allowed, so it has its plan; sweeping is not.
+    // Reading is allowed, so the plan is printed. Deleting is not.
     const release = await hold(db, 'lock table hookonce.receipt in exclusive mode')
     const terminal = cliInTerminal(['prune'], env)
     await waitsForLock(db)
@@ -103,7 +103,7 @@ describe('hookonce prune', () => {
     expect(await terminal.ended()).toBe(130)
     const [, bodies] = /deleted (\d+) bod/.exec(terminal.output()) ?? []
     expect(terminal.output()).toContain('run `hookonce prune` again to continue')
-    // The shard that it was at, and no other.
+    // Only the shard in progress.
     const left = await db.number(BODIES)
     expect(left).toBe(200 - Number(bodies))
     expect(left).toBeGreaterThan(0)
@@ -117,7 +117,7 @@ describe('hookonce prune', () => {
 })
 
 describe('hookonce replay --failed', () => {
-  test('stops at Ctrl-C, says what is left, and the next run does the rest', async () => {
+  test('stops at Ctrl-C, prints what is left, and the next run does the rest', async () => {
     const db = await freshDatabase()
     const env = { DATABASE_URL: db.url }
     await seedJobs(db, 9, { state: 'failed' })
@@ -159,7 +159,7 @@ describe('hookonce replay --failed', () => {
   })
 })
 
-/** Holds the first commit of the command: each writes to the audit. */
+/** Blocks the first commit of the command, because each commit writes to the audit. */
 const holdAudit = (db: TestDatabase) => hold(db, 'lock table hookonce.audit in exclusive mode')
 
 test.each([

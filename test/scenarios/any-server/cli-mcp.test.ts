@@ -10,7 +10,7 @@ import { jobsAre } from '../../support/jobs.ts'
 import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
-/* An agent that looks into a gateway. test/official/mcp.test.ts speaks to it with MCP's own client. */
+/* An agent that reads from a gateway. test/official/mcp.test.ts uses MCP's own client. */
 
 interface Answer {
   readonly result?: { readonly content: readonly { readonly text: string }[]; readonly isError?: true }
@@ -44,7 +44,7 @@ function startMcp(from: string, token: string, ...args: string[]) {
     closed,
     end: () => child.stdin.end(),
     request,
-    /** The text that a tool answers. */
+    /** The text in the result of a tool. */
     async ask(name: string, given: object = {}): Promise<string> {
       const { result, error } = await request('tools/call', { name, arguments: given })
       if (error) throw new Error(error.message)
@@ -55,7 +55,7 @@ function startMcp(from: string, token: string, ...args: string[]) {
 
 const fromOf = ({ adminPort }: AdminApi): string => `http://127.0.0.1:${adminPort}`
 
-/** A gateway whose destination fails until it is mended; its jobs get one attempt. */
+/** A gateway whose destination fails until it is fixed. Its jobs get one attempt. */
 async function brokenGateway(): Promise<{ api: AdminApi; mend(): void }> {
   let status = 500
   const server = createServer((request, response) => {
@@ -119,7 +119,7 @@ test('finds a failed event, explains it, plans and makes its replay, under its o
   )
 })
 
-test('the flag and the token decide what an agent may do; nothing else happens', async () => {
+test('the flag and the token decide the rights of an agent', async () => {
   const { api } = await brokenGateway()
   expect(await deliver(api.port, 'evt_1')).toBe(202)
   await jobsAre(api.db, 'failed', 1)
@@ -144,7 +144,7 @@ test('the flag and the token decide what an agent may do; nothing else happens',
   expect(await api.db.number(`select count(*) from hookonce.audit where action <> 'create-token'`)).toBe(0)
 })
 
-test('a gateway that is away is an answer; the end of the input is the end', async () => {
+test('an unreachable gateway is a result; the end of the input ends the server', async () => {
   const mcp = startMcp('http://127.0.0.1:9', 'any')
 
   expect(await mcp.ask('gateway_status')).toMatch(/^refused: the gateway does not answer/)

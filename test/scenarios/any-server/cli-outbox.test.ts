@@ -6,7 +6,7 @@ import { freshDatabase } from '../../support/database.ts'
 import { allPublished, commitMessages, newMessage, relayOn } from '../../support/outbox.ts'
 import { seedJobs } from '../../support/seed.ts'
 
-test('outbox lists what waits and what failed, shows a message and publishes it again', async () => {
+test('outbox lists waiting and failed messages, shows a message and publishes it again', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   expect((await cli(['outbox'], env)).stdout).toBe('no message waits, and none has failed\n')
@@ -97,13 +97,13 @@ test.each([
   { args: ['outbox', 'replay'], says: 'give show, replay or retry and one message, or replay --failed' },
   { args: ['outbox', 'replay', 'a', 'b'], says: 'unexpected argument "b"' },
   { args: ['outbox', '--limit', '0'], says: '--limit must be a number from 1 to 10000' },
-])('hookonce $args ends with 1 and says what to do', async ({ args, says }) => {
+])('hookonce $args ends with 1 and advice', async ({ args, says }) => {
   const ended = await cli(args)
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain(says)
 })
 
-test('a message that is not there is said to be unknown', async () => {
+test('an unknown message is reported', async () => {
   const db = await freshDatabase()
   const ended = await cli(['outbox', 'show', 'abcdef'], { DATABASE_URL: db.url })
   expect(ended.code).toBe(1)

@@ -7,7 +7,7 @@ interface Shown {
   readonly jobs: { subscriber: string; held: boolean }[]
 }
 
-test('pause without a name lists what is paused, and events and show say whose jobs are held by it', async () => {
+test('pause without a name lists the pauses, and events and show name the jobs that they hold', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 1, { source: 'demo', subscriber: 'app' })
@@ -61,14 +61,14 @@ test('pause without a name lists what is paused, and events and show say whose j
   expect((await look('show', id)).stdout).toContain('(hookonce resume demo app)')
   expect(await held()).toMatchObject([{ held: true }])
 
-  // What is finished is not held.
+  // A finished job is not held.
   await db.rows(`update hookonce.job set state = 'processed', finished_at = now()`)
   expect((await look('events')).stdout).not.toContain('paused')
   expect((await look('show', id)).stdout).not.toContain('paused')
   expect(await held()).toMatchObject([{ held: false }])
 })
 
-test('what belongs to another tenant is named with it', async () => {
+test('sources of other tenants are named with their tenant', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 1, { source: 'demo' })
@@ -85,7 +85,7 @@ test('what belongs to another tenant is named with it', async () => {
   expect(await look('resume', 'a b/demo')).toMatchObject({ stdout: 'demo of tenant a b is running\n' })
 })
 
-test('events and replay --failed of a source that nobody knows say so', async () => {
+test('events and replay --failed of an unknown source report it', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   expect((await look('events')).stdout).toContain('no events yet: `hookonce trigger <provider>`')
@@ -110,7 +110,7 @@ test('events and replay --failed of a source that nobody knows say so', async ()
   })
 })
 
-test('the audit has who paused and replayed from the command line, and why', async () => {
+test('the audit has who paused and replayed from the command line, with the reason', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 2, { source: 'demo', subscriber: 'app', state: 'failed' })
@@ -129,7 +129,7 @@ test('the audit has who paused and replayed from the command line, and why', asy
   ])
 })
 
-test('resume of what is not paused says that only the probe of its circuit comes sooner', async () => {
+test('resume of a source that is not paused reports that only the probe of its circuit comes sooner', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 1, { source: 'demo', subscriber: 'app' })
@@ -143,7 +143,7 @@ test('resume of what is not paused says that only the probe of its circuit comes
   expect((await look('audit')).stdout).toContain('resume')
 })
 
-test('pause of a name that nobody knows names the closest one', async () => {
+test('pause of an unknown name suggests the closest one', async () => {
   const db = await freshDatabase()
   const look = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 1, { source: 'stripe', subscriber: 'mail' })

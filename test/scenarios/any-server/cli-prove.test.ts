@@ -12,9 +12,9 @@ import { freePort } from '../../support/free-port.ts'
 import { pythonWithPostgres } from '../../support/python.ts'
 
 /*
- * Receivers with planted faults, in Node.js and Python: `hookonce prove` must find each of them,
- * and find nothing in correct ones. Here each fault meets the schedule that finds it.
- * `npm run provers` runs every schedule on every receiver.
+ * Receivers with planted faults, in Node.js and Python. `hookonce prove` must find each fault, and
+ * none in correct receivers. Here each fault is tried with the schedule that finds it. `npm run
+ * provers` runs every schedule on every receiver.
  */
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -55,7 +55,7 @@ interface Run {
   readonly args?: readonly string[]
 }
 
-/** Runs the built command on a receiver and a database of its own. */
+/** Runs the built command with its own receiver and database. */
 async function prove({ start, fault = 'none', args = [] }: Run): Promise<Ran> {
   const database = await makeDatabase()
   try {
@@ -83,13 +83,13 @@ async function prove({ start, fault = 'none', args = [] }: Run): Promise<Ran> {
   }
 }
 
-/** A fault, and how its schedule ended. */
+/** A fault, and the result of its schedule. */
 function outcomeOf({ results, stderr }: Ran): unknown {
   const played = results.filter(({ outcome }) => outcome !== 'not-tried')
   return [stderr, played.map(({ name, findings }) => [name, ...new Set(findings.map(({ fault }) => fault))])]
 }
 
-/** Effects of the planted receivers come at once, so little patience is needed. */
+/** Effects of the planted receivers come at once, so short waits are enough. */
 const QUICK = ['--patience', '3s', '--rounds', '2', '--bail']
 
 const starts = [
@@ -120,7 +120,7 @@ describe.each(starts)('a receiver in %s', (_language, start, faults) => {
     const notHeld = ran.results.filter(({ outcome }) => outcome !== 'held')
     expect([ran.stderr, notHeld.map(({ name }) => name)]).toEqual(['', ['both-orders']])
     expect([ran.code, ran.proof?.verdict]).toEqual([0, 'proven'])
-    // Both sides of the commit and of the call.
+    // Before and after the commit and the call.
     expect(ran.proof?.boundaries).toHaveLength(4)
     const page = readFileSync(join(ran.folder, 'report.html'), 'utf8')
     expect(page).toContain('No fault was found')

@@ -37,7 +37,7 @@ function args(api: RecordedApi, ...more: string[]): string[] {
   return ['reconcile', 'stripe', '--since', '1h', '--api-url', api.url, ...more]
 }
 
-test('reconcile reports what never arrived, then records it for the subscribers that the ledger knows', async () => {
+test('reconcile reports missing events, then records them for the subscribers in the ledger', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   await stoppedApp(db)
@@ -61,7 +61,7 @@ test('reconcile reports what never arrived, then records it for the subscribers 
   expect(await db.rows('select state::text, count(*)::integer from hookonce.job group by 1')).toEqual([
     { state: 'received', count: 3 },
   ])
-  // The command does not speak for the app: what the app registered stays.
+  // The command does not replace the app: the subscribers that the app registered stay.
   expect(await db.number('select key_seconds from hookonce.source')).toBe(77 * 86_400)
   const shown = await cli(['show', report.events[0]?.receiptId ?? ''], env)
   expect(shown.stdout).toMatch(/^received +.*reconciled: read from the provider's API/m)
@@ -97,7 +97,7 @@ test('reconcile with a configuration feeds a running gateway, and a later delive
   ])
 })
 
-test('Ctrl-C ends a run with a report of what was done, and the next run does the rest', async () => {
+test('Ctrl-C ends a run with a report of its work, and the next run does the rest', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   await stoppedApp(db)
@@ -106,7 +106,7 @@ test('Ctrl-C ends a run with a report of what was done, and the next run does th
   const isAtPage = new Promise<void>((resolve) => {
     reached = resolve
   })
-  // Two pages forward, one back: that one never comes.
+  // Two pages forward, one back. The page on the way back never arrives.
   api.fault = (_url, count) => {
     if (count !== 3) return undefined
     reached()
@@ -170,7 +170,7 @@ test.each([
   expect(ended.stderr).not.toContain('sk_live_1')
 })
 
-test('a source that several tenants have is named with its tenant', async () => {
+test('a source of several tenants is named with its tenant', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   await stoppedApp(db)

@@ -5,7 +5,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/** Jobs and attempts whole: what a dry run must leave as it was. */
+/** Complete jobs and attempts, which a dry run must not change. */
 async function allJobs(db: TestDatabase): Promise<unknown> {
   return [
     await db.rows('select * from hookonce.job order by receipt_id, subscriber'),
@@ -19,7 +19,7 @@ async function onlyReceipt(db: TestDatabase): Promise<string> {
   return receipt.id
 }
 
-test('a dry run of one receipt says which jobs would be processed again, and changes nothing', async () => {
+test('a dry run of one receipt lists the jobs that would be processed again, and changes nothing', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   await seedJobs(db, 1, { state: 'processed' })
@@ -72,7 +72,7 @@ test.each([
   { name: 'a replay', more: [] },
   { name: 'a dry run', more: ['--dry-run'] },
   { name: 'a fresh replay', more: ['--fresh', '--why', 'x', '--yes'] },
-])('$name for a subscriber that nobody knows says so and ends with 1', async ({ more }) => {
+])('$name for an unknown subscriber reports it and ends with 1', async ({ more }) => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { state: 'processed' })
   const before = await allJobs(db)
@@ -84,7 +84,7 @@ test.each([
   expect(await allJobs(db)).toEqual(before)
 })
 
-test('a replay that replays nothing gives the reason that is true', async () => {
+test('a replay that replays nothing prints the true reason', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   await seedJobs(db, 1, { state: 'received' })
@@ -129,7 +129,7 @@ test('a replay warns of subscribers that no running worker has', async () => {
   expect(failed.stderr).toContain('"gone"')
 })
 
-test('a replay warns when no worker runs at all, and not of one that a worker serves', async () => {
+test('a replay warns if no worker runs at all, and not about a served subscriber', async () => {
   const db = await freshDatabase()
   const env = { DATABASE_URL: db.url }
   await seedJobs(db, 1, { state: 'failed' })
@@ -137,13 +137,13 @@ test('a replay warns when no worker runs at all, and not of one that a worker se
   const nobody = await cli(['replay', id, '--dry-run'], env)
   expect(nobody.stderr).toContain('warning: no worker is running')
 
-  // An older binary does not record whom it serves: it may serve everybody.
+  // An older build does not record its subscribers, so it may serve all of them.
   await seedWorker(db)
   await db.rows('update hookonce.worker set serves = null')
   expect(await cli(['replay', id, '--dry-run'], env)).toMatchObject({ code: 0, stderr: '' })
 })
 
-/** Jobs that wait for their next attempt for an hour. */
+/** Jobs whose next attempt is due in an hour. */
 async function retrying(db: TestDatabase, count: number, source: string): Promise<void> {
   const subscriber = await seedJobs(db, count, { source, state: 'received' })
   await db.rows(
@@ -164,7 +164,7 @@ test('replay --retrying makes waiting jobs due, keeps their attempts, and touche
   const run = (...args: string[]) => cli(['replay', ...args], { DATABASE_URL: db.url })
   await retrying(db, 3, 'shop')
   await retrying(db, 2, 'bank')
-  // Neither is to run: one waits for an earlier event with its order key, the other failed.
+  // Neither may run: one waits for an earlier event with its order key, and the other failed.
   await seedJobs(db, 1, { source: 'ordered' })
   await db.rows(`update hookonce.job set due_at = 'infinity' where state = 'received'`)
   await seedJobs(db, 1, { source: 'broken', state: 'failed' })

@@ -50,7 +50,7 @@ test('the sample of the reference starts as copied', async () => {
   const dir = temporaryDirectory()
   writeFileSync(join(dir, 'hookonce.json'), config)
   expect(commands).toMatch(/^npx hookonce serve$/m)
-  // The one change: ports that are free.
+  // The only change: free ports.
   const run = commands.replace('npx hookonce serve', `exec node ${MAIN} serve --port 0`)
   const gateway = startProgram('sh', ['-e', '-c', run], { cwd: dir })
   const { port } = await gateway.line<{ port: number }>('port')
@@ -141,7 +141,7 @@ test.each([
   expect(ended.stderr).not.toMatch(/^\s+at /m)
 })
 
-test('serve without a file says which and how to name another', async () => {
+test('serve without a file names the expected file and the option', async () => {
   const ended = await cli(serveArgs('/not/there.json'))
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('/not/there.json cannot be read')
@@ -159,7 +159,7 @@ test('a port that is taken ends serve with PORT_TAKEN', async () => {
   })
   expect(ended.code).toBe(1)
   expect(ended.stderr).toContain('PORT_TAKEN')
-  // It has left: nobody waits for its lease to run out.
+  // The process has released its lease, so nobody waits for the lease to expire.
   expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(0)
 })
 
@@ -188,8 +188,8 @@ test.each(['serve', 'dev'])(
   },
 )
 
-// On a server of its own: the shared ones belong to the other tests too.
-test('while the database is down readyz is 503, healthz 200 and metrics count on; afterwards all is well', async () => {
+// Uses its own server: other tests use the shared servers.
+test('while the database is down readyz is 503, healthz 200 and metrics continue; afterwards all recover', async () => {
   const server = await ownServer()
   const app = await destination()
   const gateway = startCli(serveArgs(configFile(configTo(app.url))), {
@@ -259,7 +259,7 @@ test('several processes share one port: each event once, metrics added up, a kil
   await expect(deliver(port, 'evt_0')).rejects.toThrow()
 })
 
-test('several processes that cannot start say why, once for all', async () => {
+test('several processes that cannot start report the reason once', async () => {
   const gateway = await cli(serveArgs(configFile(configTo('http://127.0.0.1:1/')), '--workers', '2'), {
     ...ENV,
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
@@ -274,7 +274,7 @@ test.each(['0', 'two', '65', '-1'])('--workers %s is refused', async (count) => 
   expect(refused.stderr).toContain(`--workers must be a number from 1 to 64, not "${count}"`)
 })
 
-test('what is not done when the drain is over is handed back, and does not count', async () => {
+test('work that is unfinished at the end of the drain is handed back, and does not count', async () => {
   const db = await freshDatabase()
   const asked: string[] = []
   const slow = createServer((request) => void asked.push(request.url ?? ''))
@@ -305,7 +305,7 @@ test('a sender that stalls is cut off at a stop, before its own time is up', asy
   await until('its body is waited for', () => heard.includes('100 Continue'))
   expect(await gateway.stop()).toBe(0)
   await closed
-  // After 15 s it would be answered 408.
+  // After 15 s the answer would be 408.
   expect(heard).not.toContain('408')
 })
 

@@ -9,7 +9,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
-/* show: finds an event by any of its names, and says what happens next with each job. */
+/* show: finds an event by any of its names, and prints the next action on each job. */
 
 type Shown = Pick<EventChain, 'jobs' | 'attempts'> & { readonly id: string }
 
@@ -83,7 +83,7 @@ async function oneJob(db: TestDatabase) {
   return { id: receipt?.id ?? '', worker, claim }
 }
 
-test('show says who runs a job, and when its worker is gone', async () => {
+test('show names the worker of a job, and reports when the worker has ended', async () => {
   const db = await freshDatabase()
   const { id, claim } = await oneJob(db)
   const text = async () => (await looking(db)('show', id)).stdout
@@ -100,12 +100,12 @@ test('show says who runs a job, and when its worker is gone', async () => {
   expect(held?.holder).toEqual({ host: 'test', pid: 1, isAlive: false })
 })
 
-test('after a crash and a drain, show says what is known of the runs, and when the next is due', async () => {
+test('after a crash and a drain, show lists the known runs, and when the next is due', async () => {
   const db = await freshDatabase()
   const { id, worker, claim } = await oneJob(db)
   const text = async () => (await looking(db)('show', id)).stdout
   await claim()
-  // When it died is not known: the time until it was noticed is not shown as the time that it took.
+  // The time of death is unknown, so the time until it was noticed is not printed as a duration.
   await db.rows(`update hookonce.job set started_at = now() - interval '40 seconds'`)
   await rescueJobs(db.pool, { shard: 1, deadWorkers: [worker], limit: 1, isCrash: true })
   await db.rows(`update hookonce.job set due_at = now() + interval '90 minutes'`)
@@ -114,7 +114,7 @@ test('after a crash and a drain, show says what is known of the runs, and when t
   expect(crashed).toMatch(/^mail +retrying +1 +1 +attempt 2 in 90 min, at 2\d{3}-/m)
   expect(crashed).not.toContain('returned')
 
-  // Handed back at a drain: the run is shown, and its number goes to the next one.
+  // Handed back at a drain: the run is listed, and its number goes to the next run.
   await settleJobs(db.pool, [settlement(await claim(), 'received')])
   const drained = await text()
   expect(drained).toMatch(/^mail +received +1 /m)
@@ -129,7 +129,7 @@ test('after a crash and a drain, show says what is known of the runs, and when t
   ])
 })
 
-test('show says that a pause or an order holds a job, and that a moved job never ran', async () => {
+test('show names the pause or order that holds a job, and that a moved job never ran', async () => {
   const db = await freshDatabase()
   const look = looking(db)
   await seedJobs(db, 1, { source: 'shop', subscriber: 'mail' })
@@ -147,7 +147,7 @@ test('show says that a pause or an order holds a job, and that a moved job never
   expect(moved).not.toContain('STARTED')
 })
 
-test('show --stack says where the error of an attempt was thrown, and --json always does', async () => {
+test('show --stack prints where the error of an attempt was thrown, and --json always does', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } })
   hooks.on('test', '*', function sendMail() {
@@ -160,7 +160,7 @@ test('show --stack says where the error of an attempt was thrown, and --json alw
   const place = /^ {2}at \S*sendMail .*cli-show\.test\.ts:\d+:\d+\)$/gm
   expect((await look('show', id)).stdout).not.toMatch(place)
   const { stdout } = await look('show', id, '--stack')
-  // Those of the error and of its cause.
+  // The frames of the error and of its cause.
   expect(stdout.match(place)).toHaveLength(2)
   expect(stdout).toContain('  caused by TypeError: the socket is closed')
   const [attempt] = (await look('show', id, '--json')).json<Shown>().attempts

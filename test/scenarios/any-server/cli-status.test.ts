@@ -8,7 +8,7 @@ import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
-/* The commands that answer: what is going on, what failed, and who decided. */
+/* The commands that read: the present work, the failures, and the decisions. */
 
 test('status shows the schema, workers, backlog and pauses, and --json the same as data', async () => {
   const db = await freshDatabase()
@@ -44,7 +44,7 @@ test('status shows the schema, workers, backlog and pauses, and --json the same 
   })
 })
 
-test('status counts the jobs of a worker that is gone, until they are rescued', async () => {
+test('status counts the jobs of a dead worker, until they are rescued', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(['status', ...args], { DATABASE_URL: db.url })
   const subscriber = await seedJobs(db, 3, { source: 'shop', subscriber: 'mail', shard: 2 })
@@ -65,7 +65,7 @@ test('status counts the jobs of a worker that is gone, until they are rescued', 
   expect(await totals()).toMatchObject({ waiting: 1, retrying: 2, processing: 0, stranded: 0 })
 })
 
-test('status, failures and stats name the tenant, and take one', async () => {
+test('status, failures and stats name the tenant, and accept one', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
   await seedJobs(db, 2, { source: 'shop', subscriber: 'mail', state: 'failed' })
@@ -86,7 +86,7 @@ test('status, failures and stats name the tenant, and take one', async () => {
   }
 })
 
-test('failures groups what failed, and names a receipt to show', async () => {
+test('failures groups failed jobs, and names a receipt to show', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(['failures', ...args], { DATABASE_URL: db.url })
   expect(await run()).toMatchObject({ code: 0, stdout: 'no failed jobs\n' })
@@ -106,17 +106,17 @@ test('failures groups what failed, and names a receipt to show', async () => {
   expect(unknown.stderr).toContain('the ledger knows no source "nosuch"')
 })
 
-test('events are filtered, and --after goes on where an earlier list ended', async () => {
+test('events are filtered, and --after continues where an earlier list ended', async () => {
   const db = await freshDatabase()
   const run = (...args: string[]) => cli(['events', ...args], { DATABASE_URL: db.url })
   await seedJobs(db, 5, { source: 'shop', subscriber: 'mail', state: 'processed' })
   await seedJobs(db, 2, { source: 'shop', subscriber: 'mail', state: 'failed', ageDays: 1 })
-  // More than one page is read for these: the two that match are the oldest.
+  // More than one page is read: the two matching events are the oldest.
   await seedJobs(db, 2_500, { source: 'busy', shard: 3, state: 'processed' })
   const failed = (await run('--state', 'failed', '--json')).json<EventRow[]>()
   expect(failed.map(({ states }) => states)).toEqual([['failed'], ['failed']])
   const old = (await run('--source', 'shop', '--until', '12h', '--json')).json<EventRow[]>()
-  // Failed events are listed by their failure, so their cursors are others.
+  // Failed events are ordered by their failure, so they have other cursors.
   expect(old.map(({ id }) => id).sort()).toEqual(failed.map(({ id }) => id).sort())
   expect(await run('--type', 'invoice.*')).toMatchObject({ code: 0, stdout: 'no events match\n' })
 
@@ -149,7 +149,7 @@ test('audit lists who decided what, and why', async () => {
   expect((await run('audit', '--after', entry?.id ?? '', '--json')).json()).toEqual([])
 })
 
-test('states have colours only if they are asked for, and never in JSON', async () => {
+test('states have colours only on request, and never in JSON', async () => {
   const db = await freshDatabase()
   const run = (args: string[], env = {}) => cli(args, { DATABASE_URL: db.url, ...env })
   await seedJobs(db, 1, { source: 'shop', state: 'failed' })

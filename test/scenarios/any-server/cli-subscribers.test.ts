@@ -10,7 +10,8 @@ import { seedJobs } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * Jobs of a subscriber that was renamed or removed: reported, and moved or discarded by a person.
+ * Jobs of a subscriber that was renamed or removed: they are reported, and an operator moves or
+ * discards them.
  */
 
 const JOBS = `select s.name, j.state::text, count(*)::int from hookonce.job j join hookonce.subscriber s on s.id = j.subscriber
@@ -38,7 +39,7 @@ test('jobs that no worker runs are listed, counted and reported', async () => {
   const facts: UnattendedFact[] = []
   const observer = { ...observers([]), unattended: (fact: UnattendedFact) => void facts.push(fact) }
   const ledger = await hooks.ledger()
-  // A worker that is being replaced by another is no reason to report anything.
+  // A worker that is being replaced is not reported.
   expect(await reportUnattended(ledger, observer)).toBe(0)
   expect(await reportUnattended(ledger, observer, Date.now() + 3_600_000)).toBe(1)
   expect(facts).toEqual([{ source: 'test', subscriber: 'gone', jobs: 3, since: expect.any(Date) }])
@@ -50,7 +51,7 @@ test('a subscriber whose worker has stopped is not served since then', async () 
   await hooks.start()
   await hooks.stop()
   expect((await looking(db)()).stdout).toMatch(/ app +\* +0 +- +- +not since \d{4}-/)
-  // Rows of dead workers go after a day.
+  // Rows of dead workers are deleted after a day.
   await db.rows(
     `update hookonce.worker set dead_at = now() - interval '2 days', lease_until = now() - interval '2 days'`,
   )
@@ -63,7 +64,7 @@ test('a subscriber whose worker has stopped is not served since then', async () 
   expect(await db.number(kept)).toBe(2)
 })
 
-test('discarded jobs are failed for a reason that is kept, and their bodies go when it is time', async () => {
+test('discarded jobs fail with the recorded reason, and their bodies are deleted at the end of their retention', async () => {
   const db = await freshDatabase()
   const look = looking(db)
   await seedJobs(db, 3, { subscriber: 'gone', ageDays: 40 })
@@ -156,7 +157,8 @@ test('moved jobs run for the other subscriber, which does not repeat recorded st
   expect(steps).toEqual(['begun', 'waiting'])
   expect(await db.rows(JOBS)).toEqual([
     { name: 'new', state: 'processed', count: 2 },
-    // Not failed: a replay of all that failed must not run them beside the new ones.
+    // The jobs are not in `failed`: a replay of all failed jobs must not run them in addition to
+    // the moved ones.
     { name: 'old', state: 'processed', count: 2 },
     { name: 'old', state: 'received', count: 1 },
   ])
@@ -168,7 +170,7 @@ test('moved jobs run for the other subscriber, which does not repeat recorded st
   ])
 })
 
-test('a subscriber that a running worker serves, and names that the ledger does not know, are refused', async () => {
+test('a subscriber that a running worker serves, and unknown names, are refused', async () => {
   const db = await freshDatabase()
   const look = looking(db)
   const hooks = testHooks(db)

@@ -28,7 +28,7 @@ test('the same event sent three times at once is one receipt and two duplicates'
       '--concurrent',
       '--set',
       'data.object.total=7',
-      // Its old name.
+      // The old name of the option.
       '--override',
       'data.object.currency=chf',
       '--json',
@@ -61,15 +61,15 @@ test('--reorder sends different events of one object, the latest first', async (
   expect(times).toEqual([...times].sort((a, b) => b - a))
 })
 
-// Who fetches its keys can be signed for by nobody else.
+// If a provider's keys are fetched, only the provider can sign.
 const signable = (await everyProvider()).filter(({ description }) => isSignable(description.signature))
-/** One provider for each way to sign. */
+/** One provider for each way of signing. */
 const different = new Map(
   signable.map((one) => [one.description.signature.algorithm + String(one.description.batch), one]),
 )
 
 test.each([...different.values()])(
-  'what is sent as $id is genuine by its own description',
+  'a sample of $id is genuine by its own description',
   async ({ id, make, description }) => {
     const sent: Pick<Delivery, 'method' | 'url' | 'header' | 'body'>[] = []
     const server = createServer(async (request, response) => {
@@ -117,7 +117,7 @@ test.each([
     args: ['trigger', 'stripe', '--secret', 'env:HOME', '--url', 'http://127.0.0.1:1/'],
     says: 'start the receiver there, such as `hookonce dev`, or name another one with --url',
   },
-])('hookonce $args says what to do', async ({ args, says }) => {
+])('hookonce $args prints advice', async ({ args, says }) => {
   const ran = await cli(args)
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain(says)
@@ -128,7 +128,7 @@ test.each([
   ['trigger', 'strpe'],
   ['verify', '--source', 'strpe', '--headers', MAIN, '--body', MAIN],
   ['sources', 'strpe'],
-])('%s %s names the provider that was meant', async (...args) => {
+])('%s %s suggests the closest provider', async (...args) => {
   const ended = await cli(args)
   expect(ended).toMatchObject({ code: 1, stdout: '' })
   expect(ended.stderr).toContain('"strpe" (did you mean "stripe"?)')

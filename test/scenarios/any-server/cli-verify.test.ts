@@ -10,7 +10,7 @@ const sender = stripe({ secret: 'whsec_1' })
 const headers = sender.sign({ body: BODY, timestampMs: Date.parse(AT) })
 const env = { STRIPE_WEBHOOK_SECRET: 'whsec_1' }
 
-/** Keeps a delivery in two files; the options that name them. */
+/** Stores a delivery in two files. Returns the options that name them. */
 function kept(lines: Record<string, string>, body: string): string[] {
   const dir = temporaryDirectory()
   const paths = { headers: join(dir, 'h.txt'), body: join(dir, 'b.json') }
@@ -20,7 +20,7 @@ function kept(lines: Record<string, string>, body: string): string[] {
   return ['--headers', paths.headers, '--body', paths.body]
 }
 
-test('a genuine delivery is told with its event, and ends with 0', async () => {
+test('a genuine delivery is printed with its event, and ends with 0', async () => {
   const ran = await cli(['verify', '--source', 'stripe', ...kept(headers, BODY), '--at', AT], env)
   expect(ran).toMatchObject({
     code: 0,
@@ -28,7 +28,7 @@ test('a genuine delivery is told with its event, and ends with 0', async () => {
   })
 })
 
-test('a refused one says why, and ends with 1', async () => {
+test('a refused delivery is explained, and ends with 1', async () => {
   const again = kept(headers, JSON.stringify(JSON.parse(BODY)))
   const ran = await cli(['verify', '--source', 'stripe', ...again, '--at', AT, '--json'], env)
   expect(ran.code).toBe(1)
@@ -75,7 +75,7 @@ test.each([
     args: ['verify', '--source', 'nobody', '--headers', '/none', '--body', '/none'],
     says: 'no provider is named "nobody"',
   },
-])('hookonce $args says what to do', async ({ args, says }) => {
+])('hookonce $args prints advice', async ({ args, says }) => {
   const ran = await cli(args)
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain(says)

@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 
 const PAYMENTS = 'select invoice from public.payment order by invoice'
 
-/** The first time it installs a package with its own dependencies. */
+/** The first run installs a package with its dependencies. */
 beforeAll(() => void makePrisma(), 300_000)
 
 describe.each(orms)('a transaction of $name', ({ open }) => {
@@ -190,7 +190,7 @@ describe.each(orms)('a transaction of $name', ({ open }) => {
     expect(await db.rows(PAYMENTS)).toEqual([])
   })
 
-  test('is tried again inside when the server says so', async () => {
+  test('is retried inside if the server requests it', async () => {
     const { db, hooks, orm } = await opened()
     let tries = 0
     hooks.on('test', '*', (event, ctx) =>

@@ -12,7 +12,7 @@ interface Stopped {
   readonly results: unknown[]
 }
 
-/** Two events that want one effect, whose first call is lost: both jobs wait for a person. */
+/** Two events that request one effect, whose first call is lost: both jobs wait for a person. */
 async function stopped(): Promise<Stopped> {
   const db = await freshDatabase()
   const keys: string[] = []
@@ -44,7 +44,7 @@ async function stopped(): Promise<Stopped> {
 
 const by = { by: 'ann', why: 'asked the bank' }
 
-test('confirm-done: the jobs go on with the given result, and nothing is called', async () => {
+test('confirm-done: the jobs continue with the given result, and nothing is called', async () => {
   const { db, hooks, keys, results } = await stopped()
   expect(await hooks.attention.list()).toMatchObject([
     { key: 'charge:in_1', mode: 'atMostOnce', downstreamKey: keys[0], jobs: [{ subscriber: 'app' }, {}] },
@@ -96,11 +96,11 @@ async function unknownEffects(hooks: TestHooks): Promise<string | undefined> {
   return /hookonce_effects_unknown\{[^}]*\} (\d+)/.exec(await hooks.metrics())?.[1]
 }
 
-test('a fresh replay lets every job go that waits for the effect, and nothing stays listed', async () => {
+test('a fresh replay releases every job that waits for the effect, and nothing stays listed', async () => {
   const { db, hooks, ids, keys, results } = await stopped()
   await hooks.attention.abandon('charge:in_1', by)
   await jobsAre(db, 'failed', 2)
-  // One whose call was lost, given up; the other waits to learn what became of it.
+  // The job whose call was lost is abandoned. The other job waits for the outcome.
   await hooks.replay(ids[1] ?? '')
   await jobsAre(db, 'attention', 1)
   expect(await hooks.attention.list()).toMatchObject([{ jobs: [{ receiptId: ids[1] }] }])
@@ -131,10 +131,10 @@ test('after abandon and a fresh replay of all, nothing stays listed', async () =
 })
 
 test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
-  'jobs that wait for an effect whose outcome is known are listed, and %s lets them go on without changing it',
+  'jobs that wait for an effect of known outcome are listed, and %s releases them without changing it',
   async (verb) => {
     const { db, hooks, keys, results } = await stopped()
-    // As an older version leaves it behind.
+    // The rows that an older version leaves.
     await db.rows(`update hookonce.effect set state = 'done', result = '{"id": "ch_0"}'`)
     expect(await hooks.attention.list()).toMatchObject([
       {

@@ -11,7 +11,7 @@ const INSERT = 'insert into effect (type) values ($1)'
 const EFFECTS = 'select key, state::text from hookonce.effect order by key'
 const SLOW_MS = 50
 
-/** Rejections that nobody handles would end a process of anybody's. */
+/** Unhandled rejections would end a user's process. */
 function unhandled(): unknown[] {
   const found: unknown[] = []
   const note = (error: unknown): void => void found.push(error)
@@ -37,7 +37,7 @@ async function handled(
   return { db, lost, attempts: () => attempts }
 }
 
-/** The job has failed at once, for this reason, and nothing of it came as an unhandled rejection. */
+/** The job failed at once for this reason, without an unhandled rejection. */
 async function failsOnce(
   { db, lost, attempts }: Awaited<ReturnType<typeof handled>>,
   reason: string,
@@ -95,7 +95,7 @@ test('ctx.fetch without await fails the job, and its reply is recorded', async (
   expect(await run.db.rows(EFFECTS)).toEqual([{ key: 'mail', state: 'done' }])
 })
 
-test('a last transaction that nobody awaits does not complete the job', async () => {
+test('a last transaction that is not awaited does not complete the job', async () => {
   const run = await handled((_, ctx) => {
     void ctx.transaction((tx) => tx.query(INSERT, ['written']), { last: true })
   })
@@ -103,17 +103,17 @@ test('a last transaction that nobody awaits does not complete the job', async ()
   expect(await run.db.number('select count(*) from effect')).toBe(0)
 })
 
-test('a last transaction is refused while something else is under way', async () => {
+test('a last transaction is refused while another operation is pending', async () => {
   const run = await handled(async (_, ctx) => {
     const mail = ctx.step('mail', () => delay(SLOW_MS))
     await ctx.transaction((tx) => tx.query(INSERT, ['written']), { last: true })
     await mail
   })
-  await failsOnce(run, 'a last transaction would leave ctx.step("mail") behind')
+  await failsOnce(run, 'a last transaction would end the job before ctx.step("mail") has ended')
   expect(await run.db.number('select count(*) from effect')).toBe(0)
 })
 
-test('a helper that nobody awaits goes on to its end, and ends no process', async () => {
+test('a helper that is not awaited runs to its end, and ends no process', async () => {
   async function notify(ctx: Context): Promise<void> {
     await ctx.effect('first', () => delay(SLOW_MS))
     await ctx.effect('second', () => delay(SLOW_MS))
@@ -142,7 +142,7 @@ test.each([
   },
 )
 
-test('who awaits a call late still gets what became of it', async () => {
+test('a call that is awaited late still returns its result', async () => {
   const caught: unknown[] = []
   const { db, lost } = await handled(async (_, ctx) => {
     const failing = ctx.step('failing', () => Promise.reject(new Error('no such address')))
@@ -156,7 +156,7 @@ test('who awaits a call late still gets what became of it', async () => {
   expect(lost).toEqual([])
 })
 
-test('a handler that fails beside a call of its own is not tried again before that call has ended', async () => {
+test('a handler that fails in parallel to its own call is not retried before that call has ended', async () => {
   const results: unknown[] = []
   const { db } = await handled(async (_, ctx) => {
     const charge = async () => {
@@ -184,7 +184,7 @@ test('tx.query without await is rolled back and fails the job, whether or not it
   }
 })
 
-test('what a transaction began beside a failure ends before the rollback, and leaves nothing behind', async () => {
+test('operations that a failed transaction began end before the rollback, and leave nothing behind', async () => {
   const { db, lost } = await handled(async (_, ctx) => {
     if (ctx.attempt > 1) return
     await ctx.transaction(async (tx) => {
@@ -204,7 +204,7 @@ test('what a transaction began beside a failure ends before the rollback, and le
   expect(lost).toEqual([])
 })
 
-test('a call that comes after the end is refused, and the log tells of it where nobody awaits it', async () => {
+test('a call after the end is refused, and logged if it is not awaited', async () => {
   const told: unknown[] = []
   const log = (fields: unknown, message: string): void => void told.push([message, fields])
   const { db, lost } = await handled(

@@ -9,11 +9,11 @@ import { crashRun, modes } from '../../support/crash-run.ts'
 const runs = Number(process.env.CRASH_RUNS ?? 1)
 const firstSeed = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 1e9))
 const wanted = modes.filter((mode) => mode === (process.env.CRASH_MODE ?? mode))
-/** A run waits most of its time for a lease to end. */
+/** A run spends most of its time waiting for a lease to end. */
 const AT_ONCE = 4
 
 test(
-  `what was stopped anywhere happens once: ${runs} runs of ${wanted.join(', ')} from seed ${firstSeed}`,
+  `work that was stopped at any point happens once: ${runs} runs of ${wanted.join(', ')} from seed ${firstSeed}`,
   async () => {
     const due = Array.from({ length: runs }, (_, n) =>
       wanted.map((mode) => ({ mode, seed: firstSeed + n })),
@@ -42,6 +42,6 @@ test(
     expect(failures).toEqual([])
     expect(crashes.size).toBeGreaterThan(0)
   },
-  // Far more than usual: on a busy machine leases are lost, and a run is then repeated.
+  // Far more than usual: on a busy machine leases are lost, and runs are repeated.
   60_000 + runs * wanted.length * 30_000,
 )

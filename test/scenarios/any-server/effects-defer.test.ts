@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { RetryAfter } from '../../../src/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 
-test('a deferred job is tried again later, without counting a failure, however often', async () => {
+test('a deferred job is tried again later, any number of times, without counting a failure', async () => {
   const attempts: number[] = []
   const hooks = unstarted({ retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) => {
     attempts.push(ctx.attempt)
@@ -21,7 +21,7 @@ test('a deferred job is tried again later, without counting a failure, however o
   expect(await hooks.metrics()).toMatch(/hookonce_deferred_total\{[^}]*\} 3/)
 })
 
-test('a job can be deferred up to the age that a job may reach, and then it fails and says why', async () => {
+test('a job can be deferred up to the maximum age, and then it fails with the reason', async () => {
   const hooks = unstarted({ retry: { maxAgeMs: 60_000 } }).on('test', '*', (_, ctx) => {
     ctx.defer(59_000 + ctx.attempt * 5_000, 'never there')
   })
@@ -33,7 +33,7 @@ test('a job can be deferred up to the age that a job may reach, and then it fail
   ])
 })
 
-test('to catch a deferral is not to undo it, and what was handed over is dropped', async () => {
+test('a caught deferral still defers the job, and its hand-over is dropped', async () => {
   let runs = 0
   const hooks = unstarted().on('test', '*', (_, ctx) => {
     runs += 1
@@ -50,7 +50,7 @@ test('to catch a deferral is not to undo it, and what was handed over is dropped
   expect(await t.rows('effect')).toEqual([{ receipt_id: null, type: 'run 2' }])
 })
 
-test('RetryAfter is waited for, and counts as an attempt', async () => {
+test('the delay of RetryAfter is honoured, and counts as an attempt', async () => {
   const hooks = unstarted().on('test', '*', () => {
     throw new RetryAfter(3_600_000, 'the quota is used up')
   })

@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const asked = { by: 'ann', why: 'the mail had the wrong amount' }
 
-/** One event with everything that happens once, and another that only asks for its effect. */
+/**
+ * One event with every kind of work that happens once, and another event that only requests its
+ * effect.
+ */
 async function processedOnce() {
   const db = await freshDatabase()
   const ran: string[] = []
@@ -19,9 +22,9 @@ async function processedOnce() {
     async (event, ctx) => {
       keys.push(ctx.idempotencyKey('plain'))
       await ctx.step('step', () => void ran.push(`step ${event.key}`))
-      await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'transaction']), { name: 'tx' })
+      await ctx.transaction((tx) => tx.query(INSERT_EFFECT, [event.receiptId, 'transaction']), { name: 'tx' })
       await ctx.effect('mail:1', ({ idempotencyKey }) => void ran.push(`mail ${event.key} ${idempotencyKey}`))
-      ctx.write({ text: INSERT, values: [event.receiptId, 'write'] })
+      ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, 'write'] })
     },
     { name: 'app' },
   )
@@ -87,7 +90,7 @@ test('a fresh replay of one event does not repeat an effect that another event r
   expect(await db.number('select count(*) from hookonce.effect')).toBe(1)
 })
 
-test('the command line says what would be done again, wants a reason, and a yes', async () => {
+test('the command line lists the work that would be repeated, and requires a reason and a confirmation', async () => {
   const { db, id, again, ran } = await processedOnce()
   const env = { DATABASE_URL: db.url }
   const plan = await cli(['replay', id, '--fresh', '--dry-run'], env)
@@ -146,7 +149,7 @@ test('a plan lists the messages of the current epoch, which a fresh replay sends
   expect(second.filter((message) => first.some(({ id }) => id === message.id))).toEqual([])
 })
 
-test('an effect goes on past 32,767 epochs; a job that was replayed afresh so often is refused', async () => {
+test('an effect continues past 32,767 epochs; a job that was replayed afresh so often is refused', async () => {
   const { db, hooks, id, again } = await processedOnce()
   await db.rows(
     `insert into hookonce.effect

@@ -10,8 +10,8 @@ import { jobsAre } from '../../support/jobs.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
 /*
- * A job is never given up while the outcome of one of its calls is open: it waits for a person, and
- * is listed.
+ * A job never fails while the outcome of one of its calls is open: it waits for a person, and is
+ * listed.
  */
 
 const by = { by: 'ann', why: 'asked the bank' }
@@ -76,7 +76,7 @@ test.each(Object.keys(ENDS))('a job with an open call waits for a person, althou
   await jobsAre(db, 'processed')
 })
 
-test('of several open calls each is listed; abandoned with the first, the others stay so', async () => {
+test('each of several open calls is listed; if the first is abandoned, the others stay listed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on(
     'test',
@@ -112,7 +112,7 @@ test('of several open calls each is listed; abandoned with the first, the others
   expect((await hooks.attention.list()).map(({ key }) => key).sort()).toEqual(['one', 'two'])
 })
 
-test('retry-same-key: a job that is given up before it calls again waits for a person once more', async () => {
+test('retry-same-key: a job that fails before it calls again waits for a person once more', async () => {
   const db = await freshDatabase()
   let isBroken = false
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on(
@@ -126,7 +126,7 @@ test('retry-same-key: a job that is given up before it calls again waits for a p
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
   await jobsAre(db, 'attention', 1)
-  // Of another job, whose own call it never was.
+  // The call of another job, not of this one.
   await deliver(hooks, { id: 'evt_2', type: 'a' })
   await jobsAre(db, 'attention', 2)
   await hooks.attention.abandon('charge', by)
@@ -179,7 +179,7 @@ test('a job whose worker dies with it too often is not buried with an open call'
   expect(await db.rows('select distinct state::text from hookonce.effect')).toEqual([{ state: 'unknown' }])
 })
 
-test('a job that is discarded with an open call leaves a question that is listed', async () => {
+test('a job that is discarded with an open call leaves a listed decision', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 2, { subscriber: 'gone' })
   await db.rows(`update hookonce.job set state = 'retrying', fence = 1, attempt = 1`)

@@ -1,19 +1,21 @@
 import { expect, test } from 'vitest'
 import type { Transaction } from '../../../src/index.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 
-/* A last transaction completes its job only with all that it did, also where it is one query that is returned. */
+/*
+ * A last transaction completes its job only with all of its work, even if it is a single returned
+ * query.
+ */
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
-
-/** What cannot be committed, and what is told of it. */
+/** Values that cannot be committed, and their errors. */
 const FAILING: Record<string, { work: (tx: Transaction, id: string) => Promise<unknown>; told: RegExp }> = {
   'a query that the server refuses': {
-    work: (tx) => tx.query(INSERT, ['not a uuid', 'a']),
+    work: (tx) => tx.query(INSERT_EFFECT, ['not a uuid', 'a']),
     told: /uuid/,
   },
   'a query whose value cannot be written down': {
-    work: (tx, id) => tx.query(INSERT, [id, { amount: 1n }]),
+    work: (tx, id) => tx.query(INSERT_EFFECT, [id, { amount: 1n }]),
     told: /BigInt/,
   },
   'a query that would end the transaction': {
@@ -22,7 +24,7 @@ const FAILING: Record<string, { work: (tx: Transaction, id: string) => Promise<u
   },
   'a name that was another statement before': {
     work: async (tx, id) => {
-      await tx.query({ name: 'row', text: INSERT, values: [id, 'a'] })
+      await tx.query({ name: 'row', text: INSERT_EFFECT, values: [id, 'a'] })
       return tx.query({ name: 'row', text: 'delete from effect' })
     },
     told: /row/,

@@ -6,7 +6,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-/* What a call tells after its run is over. */
+/* Outcomes of calls that end after their run. */
 
 interface PendingCall {
   resolve(result: unknown): void
@@ -16,7 +16,7 @@ interface PendingCall {
 const by = { by: 'ann', why: 'asked the bank' }
 const EFFECTS = 'select epoch, state::text, result from hookonce.effect order by epoch'
 
-/** A handler whose calls end when the test says so, after its runs were cut off. */
+/** A handler whose calls end when the test ends them, after its runs were cut off. */
 async function hanging(options: EffectOptions, timeoutMs = 60_000) {
   const db = await freshDatabase()
   const calls: PendingCall[] = []
@@ -41,7 +41,7 @@ async function hanging(options: EffectOptions, timeoutMs = 60_000) {
     if (!call) throw new Error(`call ${count} is missing`)
     return call
   }
-  /** As a rescuer does with the jobs of a worker that was frozen for too long. */
+  /** Like the rescue of jobs from a worker that was frozen for too long. */
   const cutOff = () =>
     db.rows(
       `update hookonce.job set state = 'retrying', fence = fence + 1, worker = null where state = 'processing'`,
@@ -49,7 +49,7 @@ async function hanging(options: EffectOptions, timeoutMs = 60_000) {
   return { db, hooks, id, called, cutOff, results, faults }
 }
 
-test('a call that outlives its timeout and succeeds is recorded, and the job that waits goes on by itself', async () => {
+test('a call that outlives its timeout and succeeds is recorded, and the waiting job continues', async () => {
   const { db, hooks, called, results } = await hanging({ mode: 'atMostOnce' }, 500)
   const call = await called(1)
   await jobsAre(db, 'attention')
@@ -87,7 +87,7 @@ test('a late refusal is recorded too, and leads to a new epoch', async () => {
   ])
 })
 
-test('a late success is recorded although a successor asked the other side, which could not tell', async () => {
+test('a late success is recorded although a successor queried the service, which did not know the outcome', async () => {
   const { db, called, cutOff } = await hanging({ reconcile: () => ({ outcome: 'unknown' }) })
   const call = await called(1)
   await cutOff()
@@ -111,7 +111,7 @@ test('an abandoned call that succeeds late is known: a replay gets its result', 
   expect(results).toEqual(['late', 'late'])
 })
 
-test('what a person decided stands, whatever the call says later', async () => {
+test('a decision of a person is final, whatever the call returns later', async () => {
   const { db, hooks, called, cutOff } = await hanging({ mode: 'atMostOnce' })
   const first = await called(1)
   await cutOff()
@@ -127,7 +127,7 @@ test('what a person decided stands, whatever the call says later', async () => {
   ])
 })
 
-test('while a successor calls, only the successor tells the outcome', async () => {
+test('while a successor calls, only the successor records the outcome', async () => {
   const { db, called, cutOff, results, faults } = await hanging({ mode: 'keyed' })
   const first = await called(1)
   await cutOff()
@@ -176,7 +176,7 @@ test.each(['done', 'failed'] as const)(
   },
 )
 
-test('whoever asks for an effect waits until the one before has decided, and sees what it decided', async () => {
+test('a request for an effect waits until the previous one has decided, and sees its decision', async () => {
   const db = await freshDatabase()
   const { effect, job } = await started(db)
   const [first, second] = [await db.pool.connect(), await db.pool.connect()]

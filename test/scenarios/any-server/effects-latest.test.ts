@@ -54,7 +54,7 @@ function news(entity: string, version: number, status: string): News {
 
 const INVOICES = 'select id, status from invoice order by id'
 
-test('older news is stale: nothing is written, the job is processed, and that is counted and shown', async () => {
+test('an older event is stale: nothing is written, the job is processed, and that is counted and shown', async () => {
   const { db, hooks, outcomes } = await invoices()
   await deliver(hooks, news('in_1', 10, 'paid'))
   await jobsAre(db, 'processed', 1)
@@ -75,7 +75,7 @@ test('older news is stale: nothing is written, the job is processed, and that is
   expect((await cli(['show', id], env)).stdout).toContain('stale: in_1 is at 10')
 })
 
-test('the write and the version are one commit: what fails leaves neither, and is applied when it is tried again', async () => {
+test('the write and the version are one commit: a failure leaves neither, and the retry applies both', async () => {
   const { db, hooks } = await invoices()
   await db.rows(`alter table invoice add check (status <> 'broken')`)
   await deliver(hooks, news('in_1', 1, 'open'))
@@ -99,7 +99,7 @@ test.each([
   expect(outcomes[1]?.outcome).toBe(outcome)
 })
 
-test('late news does not revive what was deleted, not even with the same version', async () => {
+test('a late event does not revive a deleted entity, not even with the same version', async () => {
   const { db, hooks } = await invoices()
   for (const event of [
     news('in_1', 1, 'open'),
@@ -119,7 +119,7 @@ test('late news does not revive what was deleted, not even with the same version
   expect(await db.rows(INVOICES)).toEqual([{ id: 'in_1', status: 'made anew' }])
 })
 
-test('without a version only what is fetched counts; versions of two kinds are refused', async () => {
+test('without a version only fetched data counts; versions of two kinds are refused', async () => {
   const { db, hooks } = await invoices(
     ({ status }) => (status === 'fetch' ? { refetch: () => 'as fetched' } : {}),
     ({ version, status }) => (status === 'text' ? String(version) : version === 0 ? undefined : version),
@@ -139,7 +139,7 @@ test('without a version only what is fetched counts; versions of two kinds are r
   ])
 })
 
-test('late news does not revive what was deleted by an event without a version', async () => {
+test('a late event does not revive an entity that was deleted without a version', async () => {
   const gone: { now: string | null } = { now: null }
   const { db, hooks, outcomes } = await invoices(
     ({ status }) => (status === 'deleted' || status === 'fetch' ? { refetch: () => gone.now as string } : {}),
@@ -148,7 +148,7 @@ test('late news does not revive what was deleted by an event without a version',
   const told: News[] = [
     news('in_1', 0, 'deleted'),
     news('in_1', 3, 'late'),
-    // The version that is known says nothing of the deletion, which came after a newer one.
+    // The known version does not limit the deletion, which came after a newer version.
     news('in_2', 5, 'open'),
     news('in_2', 0, 'deleted'),
     news('in_2', 6, 'late'),
@@ -162,7 +162,7 @@ test('late news does not revive what was deleted by an event without a version',
   expect(outcomes[1]).toMatchObject({
     reason: 'stale: in_1 is at deleted, without a version, this event at 3',
   })
-  // The source has it again: it says so itself.
+  // The source has the entity again, and returns it.
   gone.now = 'made anew'
   await deliver(hooks, news('in_1', 7, 'fetch'))
   await deliver(hooks, news('in_2', 0, 'fetch'))
@@ -176,7 +176,7 @@ test('late news does not revive what was deleted by an event without a version',
   ])
 })
 
-test('any order and any multiplicity of events ends in the same state', async () => {
+test('any order and any number of deliveries lead to the same state', async () => {
   const truth = new Map<string, string>()
   const { db, hooks } = await invoices(({ entity }) => ({
     tie: 'refetch',
@@ -185,7 +185,7 @@ test('any order and any multiplicity of events ends in the same state', async ()
   const status = fc.constantFrom('open', 'paid', 'void', 'deleted')
   const change = fc.record({ version: fc.integer({ min: 1, max: 6 }), status })
   const changes = fc.uniqueArray(change, { minLength: 1, maxLength: 5, selector: ({ version }) => version })
-  // Each change is told by two events, and the first of them is delivered twice.
+  // Each change is announced by two events, and the first event is delivered twice.
   const orders = changes.chain((set) => fc.tuple(fc.constant(set), shuffled([...set, ...set, ...set])))
   let run = 0
   await fc.assert(

@@ -12,12 +12,11 @@ import {
 } from '../../support/effect-model.ts'
 
 /*
- * Liveness, explored: from the first state on, every action is taken in every state that is
- * reached, breadth first. In each of them whoever waits is listed and can be moved, and from each
- * of them all jobs can be processed.
+ * Explores liveness: every action is taken in every reachable state, breadth first. In each state
+ * every waiting job is listed and can be moved, and from each state all jobs can be processed.
  */
 
-/** What tells two states apart. The two jobs are alike, so their order does not. */
+/** The parts that distinguish two states. The two jobs are equal, so their order does not count. */
 function nameOf(state: ModelState): string {
   const [a, b] = [0, 1].map((index) => oneSide(state, index))
   const both = [`${a} | ${b}`, `${b} | ${a}`].sort()
@@ -34,7 +33,7 @@ function oneSide(state: ModelState, index: number): string {
   const isLive = owns && job.state === 'processing' && job.fence === effect.fence
   const calls = state.call?.job.receiptId === job.receipt_id
   const words = [
-    // Both wait for a worker.
+    // Both jobs wait for a worker.
     job.state === 'retrying' ? 'received' : job.state,
     waits && 'waits',
     owns && (effect.fence === 0 ? 'is to call' : isLive ? 'is at it' : 'called'),
@@ -45,12 +44,12 @@ function oneSide(state: ModelState, index: number): string {
 
 interface Node {
   readonly state: ModelState
-  /** How it was first reached. */
+  /** The actions that first led to this state. */
   readonly path: readonly string[]
   readonly next: Set<string>
 }
 
-/** Every state that can be reached, with what was found wrong in any of them. */
+/** Every reachable state, with the faults that were found. */
 async function explore(model: Model): Promise<{ nodes: Map<string, Node>; faults: string[] }> {
   const nodes = new Map<string, Node>()
   const faults: string[] = []
@@ -89,7 +88,7 @@ function movedJobs(before: ModelState, after: ModelState): string[] {
     .map((job) => job.receipt_id)
 }
 
-/** What must hold wherever one looks. The state is the database's now. */
+/** The rules that must hold in each state. The database is in this state now. */
 async function faultsOf({ ledger }: Model, state: ModelState): Promise<string[]> {
   const faults: string[] = []
   const listed = await listAttention(ledger)
@@ -100,7 +99,7 @@ async function faultsOf({ ledger }: Model, state: ModelState): Promise<string[]>
     if ((is === 'attention') !== waiting.includes(receiptId)) faults.push(`a job is ${is} and not listed so`)
     if (is !== 'failed') continue
     const open = await openCallsOf(ledger.pool, ledger.shards, { receiptId, subscriber })
-    // Fence 0: a person wants it called again, by whoever asks next.
+    // Fence 0: an operator requested another call, which the next run makes.
     if (open.length > 0 && effect?.fence !== 0) faults.push('a job was given up with an open call')
   }
   const [gauges] = await backlog(ledger.pool, ledger.shards)
@@ -110,7 +109,7 @@ async function faultsOf({ ledger }: Model, state: ModelState): Promise<string[]>
   return faults
 }
 
-/** States from which no path leads to the end: both jobs processed, and nothing left to decide. */
+/** States from which no path leads to the end: both jobs processed, and nothing to decide. */
 function deadEnds(nodes: ReadonlyMap<string, Node>): string[] {
   const isEnd = ({ state }: Node): boolean =>
     state.jobs.every((job) => job.state === 'processed') && latestEffect(state)?.state !== 'unknown'
@@ -140,9 +139,9 @@ test.each(Object.keys(KINDS))(
     const { nodes, faults } = await explore(await effectModel(await freshDatabase(), options))
     expect(faults).toEqual([])
     expect(deadEnds(nodes)).toEqual([])
-    // Else too little was explored to say so.
+    // Otherwise too little was explored for this conclusion.
     expect(nodes.size).toBeGreaterThan(20)
   },
-  // Some fifteen seconds on a machine that has nothing else to do.
+  // Some fifteen seconds on an idle machine.
   180_000,
 )

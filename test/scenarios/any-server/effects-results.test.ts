@@ -5,7 +5,10 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-/* Whatever records a result gives the same result to a later attempt, or refuses it. */
+/*
+ * Every call that records a result returns the same result to a later attempt, or refuses the
+ * value.
+ */
 
 type Way = (ctx: Context, key: string, result: () => unknown) => Promise<unknown>
 
@@ -54,25 +57,28 @@ const REFUSED: readonly (readonly [string, () => unknown])[] = [
   ['a match of a regular expression', () => /b/.exec('abc')],
 ]
 
-test.each(Object.keys(WAYS))('%s refuses what JSON would change, and commits no transaction', async (way) => {
-  const db = await freshDatabase()
-  const results = new Map(REFUSED)
-  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
-    await WAYS[way]?.(ctx, event.key, () => results.get(event.key)?.())
-  })
-  await hooks.start()
-  for (const name of results.keys()) await deliver(hooks, { id: name, type: 'a' })
-  await until('none is at work', () =>
-    db.number(`select count(*) = ${REFUSED.length} from hookonce.job where finished_at is not null`),
-  )
-  const refused = await db.rows<{ name: string }>(
-    `select r.event_key as name from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
+test.each(Object.keys(WAYS))(
+  '%s refuses values that JSON would change, and commits no transaction',
+  async (way) => {
+    const db = await freshDatabase()
+    const results = new Map(REFUSED)
+    const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
+      await WAYS[way]?.(ctx, event.key, () => results.get(event.key)?.())
+    })
+    await hooks.start()
+    for (const name of results.keys()) await deliver(hooks, { id: name, type: 'a' })
+    await until('none is at work', () =>
+      db.number(`select count(*) = ${REFUSED.length} from hookonce.job where finished_at is not null`),
+    )
+    const refused = await db.rows<{ name: string }>(
+      `select r.event_key as name from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
      where j.state = 'failed' and j.attempt = 1 and j.reason ~ '^RESULT_NOT_JSON: the result of .* holds '`,
-  )
-  expect(new Set(refused.map(({ name }) => name))).toEqual(new Set(results.keys()))
-  expect(await db.number('select count(*) from effect')).toBe(0)
-  expect(await db.number('select count(*) from hookonce.step')).toBe(0)
-})
+    )
+    expect(new Set(refused.map(({ name }) => name))).toEqual(new Set(results.keys()))
+    expect(await db.number('select count(*) from effect')).toBe(0)
+    expect(await db.number('select count(*) from hookonce.step')).toBe(0)
+  },
+)
 
 const KEPT: readonly (readonly [string, unknown])[] = [
   ['null', null],
@@ -81,7 +87,7 @@ const KEPT: readonly (readonly [string, unknown])[] = [
   ['undefined in an object', { a: 1, b: undefined }],
 ]
 
-test.each(Object.keys(WAYS))('%s gives the first attempt and the second the same', async (way) => {
+test.each(Object.keys(WAYS))('%s returns the same to the first attempt and the second', async (way) => {
   const db = await freshDatabase()
   const kept = new Map(KEPT)
   const results = new Map<string, unknown[]>(KEPT.map(([name]) => [name, []]))
@@ -98,7 +104,7 @@ test.each(Object.keys(WAYS))('%s gives the first attempt and the second the same
   }
 })
 
-test('the result of a query may be handed on: its rows are kept, and must be JSON as well', async () => {
+test('the result of a query may be returned: its rows are kept, and must be JSON as well', async () => {
   const db = await freshDatabase()
   const results: unknown[] = []
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {

@@ -5,7 +5,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-test('a step runs once, however often its handler fails after it, and gives the same result and key again', async () => {
+test('a step runs once, however often its handler fails after it, and returns the same result and key', async () => {
   const db = await freshDatabase()
   const ran: string[] = []
   const results: unknown[] = []
@@ -21,7 +21,7 @@ test('a step runs once, however often its handler fails after it, and gives the 
     const nothing = await ctx.step('nothing', () => undefined)
     results.push([result, nothing])
     expect(ran).toEqual([ctx.idempotencyKey('charge')])
-    // By what was done, and not by the attempt, which a replay counts anew.
+    // Decides by the finished work, not by the attempt number, which a replay resets.
     if (results.length < 3) throw new Error('after the step')
   })
   await hooks.start()
@@ -33,7 +33,7 @@ test('a step runs once, however often its handler fails after it, and gives the 
   expect(results).toEqual(Array.from({ length: 4 }, () => [{ attempt: 1, ids: ['a', null] }, undefined]))
 })
 
-test('a step that throws is run again; one whose fence went stale is not recorded', async () => {
+test('a step that throws is run again; a step whose fence became stale is not recorded', async () => {
   const db = await freshDatabase()
   let runs = 0
   const faults: unknown[] = []
@@ -67,7 +67,7 @@ test.each([
   { fault: 'RESULT_NOT_JSON', says: 'holds a bigint', results: [1n] },
   { fault: 'RESULT_NOT_JSON', says: 'holds a NUL character', results: ['\0'] },
 ])(
-  'what a step may not return fails the job at once, for good: $fault, $says',
+  'a value that a step may not return fails the job at once, for good: $fault, $says',
   async ({ fault, says, results }) => {
     const db = await freshDatabase()
     let attempts = 0
@@ -110,8 +110,8 @@ test('a step whose declared input changed between attempts is refused, not skipp
 
 /*
  * A claim does not wait for the disk: a crash of the server can undo it, and the next claim raises
- * the same fence. The first run lives on in its process, and passes for the second wherever only
- * the fence is looked at.
+ * the same fence. The first run is still alive in its process, and looks like the second wherever
+ * only the fence is checked.
  */
 test.each(['ctx.step', 'ctx.transaction'])(
   '%s is not run by a second run with the same fence, after the first has recorded it',
@@ -126,7 +126,7 @@ test.each(['ctx.step', 'ctx.transaction'])(
     const ran: string[] = []
     const results: unknown[] = []
     async function startProcess(name: string): Promise<void> {
-      // One slot: the first process, whose run goes on, must leave the job to the second.
+      // One slot: the first process, whose run continues, must leave the job to the second.
       const hooks = testHooks(db, { concurrency: 1 }).on(
         'test',
         '*',
@@ -146,7 +146,7 @@ test.each(['ctx.step', 'ctx.transaction'])(
     }
     await startProcess('first')
     await until('the first run waits', () => gates.length === 1)
-    // What the crash leaves: the claim was never made.
+    // The state after the crash: the claim was never made.
     await db.rows(
       `update hookonce.job set state = 'received', fence = 0, attempt = 0, worker = null, started_at = null`,
     )

@@ -2,16 +2,15 @@ import { expect, test } from 'vitest'
 import type { Handler } from '../../../src/index.ts'
 import { startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
-
 test('a write is committed with the completion of its job', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', (event, ctx) => {
-    ctx.write({ text: INSERT, values: [event.receiptId, event.type], rows: 1 })
+    ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type], rows: 1 })
   })
   await hooks.start()
   const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
@@ -23,10 +22,10 @@ test('a write is committed with the completion of its job', async () => {
   expect(together).toEqual({ together: true })
 })
 
-test('what a handler wrote before it threw is dropped, and written once by the attempt that succeeds', async () => {
+test('the writes of a handler that threw are dropped, and written once by the attempt that succeeds', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
-    ctx.write({ text: INSERT, values: [event.receiptId, `attempt ${ctx.attempt}`] })
+    ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, `attempt ${ctx.attempt}`] })
     if (ctx.attempt === 1) throw new Error('not this time')
   })
   await hooks.start()
@@ -58,13 +57,13 @@ test('one poisoned write of a hundred fails alone', async () => {
   expect(failed?.reason).toContain('paid_amount_check')
 })
 
-test('a write that changes another number of rows than it says is undone, and fails its attempt', async () => {
+test('a write that changes another number of rows than declared is undone, and fails its attempt', async () => {
   const db = await freshDatabase()
   await db.rows(
     `create table invoice (id text primary key, status text); insert into invoice values ('in_1', 'open')`,
   )
   const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) => {
-    ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+    ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
     ctx.write({
       text: `update invoice set status = 'paid' where id = $1`,
       values: [event.payload.invoice],
@@ -84,12 +83,12 @@ test('a write that changes another number of rows than it says is undone, and fa
   ])
 })
 
-test('the writes of a job whose fence was raised meanwhile are not made, those of its neighbours are', async () => {
+test('the writes of a job whose fence was raised meanwhile are not made, those of other jobs are', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { concurrency: 20 }).on('test', '*', async (event, ctx) => {
     if (event.key === 'evt_3')
       await db.rows('update hookonce.job set fence = fence + 1 where receipt_id = $1', [event.receiptId])
-    ctx.write({ text: INSERT, values: [event.receiptId, event.key] })
+    ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.key] })
   })
   await hooks.start()
   await deliverMany(hooks, 10, () => ({}))
@@ -131,10 +130,9 @@ test('a process killed after its handler wrote and before the commit leaves noth
 test('a connection that breaks at the commit is tried again, and the write is made once', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', (event, ctx) => {
-    ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+    ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
   })
-  // The first two commits are cut off by the server itself, the second time after the whole batch
-  // was sent.
+  // The server cuts off the first two commits, the second time after the whole batch was sent.
   await db.rows(`
     create sequence cut;
     create function cut() returns trigger language plpgsql as $$
@@ -154,7 +152,7 @@ test('a connection that breaks at the commit is tried again, and the write is ma
 test('a replay does not repeat writes that were committed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', (event, ctx) => {
-    ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+    ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
   })
   await hooks.start()
   const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
@@ -166,15 +164,15 @@ test('a replay does not repeat writes that were committed', async () => {
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('the compiled queries of Drizzle and Kysely are writes, what is neither is refused', async () => {
+test('the compiled queries of Drizzle and Kysely are writes, other objects are refused', async () => {
   const db = await freshDatabase()
   const faults: unknown[] = []
   const hooks = testHooks(db).on('test', '*', (event, ctx) => {
-    ctx.write({ sql: INSERT, params: [event.receiptId, 'drizzle'], typings: [] })
-    ctx.write({ sql: INSERT, parameters: [event.receiptId, 'kysely'], rows: 1 })
+    ctx.write({ sql: INSERT_EFFECT, params: [event.receiptId, 'drizzle'], typings: [] })
+    ctx.write({ sql: INSERT_EFFECT, parameters: [event.receiptId, 'kysely'], rows: 1 })
     try {
       // @ts-expect-error what is not a statement
-      ctx.write({ query: INSERT })
+      ctx.write({ query: INSERT_EFFECT })
     } catch (error) {
       faults.push(String(error))
     }
@@ -210,7 +208,7 @@ test.each([
       'test',
       '*',
       (event, ctx) => {
-        ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+        ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
         if (event.type === 'bad') ctx.write({ text })
       },
     )
@@ -230,7 +228,7 @@ test.each([
   'copy effect from stdin',
   '/* all */ COPY effect (type) FROM STDIN with (format csv)',
   'copy effect to stdout',
-])('a write has nothing to copy from or to: %s', async (text) => {
+])('a write cannot copy from or to a stream: %s', async (text) => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', (_, ctx) => ctx.write({ text }))
   await hooks.start()
@@ -241,7 +239,7 @@ test.each([
   ])
 })
 
-test('a context that is used after its handler has returned says so', async () => {
+test('a context that is used after its handler has returned is refused', async () => {
   const db = await freshDatabase()
   let late: unknown
   const hooks = testHooks(db).on('test', '*', (_, ctx) => {
@@ -275,7 +273,7 @@ async function processed(db: TestDatabase, count: number): Promise<void> {
   })
 }
 
-/** A handler that is corrected between replays, and publishers that remember what they got. */
+/** A handler that is corrected between replays, and publishers that record their messages. */
 async function corrected(first: Handler) {
   const db = await freshDatabase()
   const sent: string[] = []
@@ -304,7 +302,7 @@ async function corrected(first: Handler) {
 }
 
 const write: Handler = (event, ctx) =>
-  ctx.write({ text: INSERT, values: [event.receiptId, 'written'], rows: 1 })
+  ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, 'written'], rows: 1 })
 const publish: Handler = (_, ctx) => ctx.publish('paid', 1)
 const both: Handler = (event, ctx) => [write(event, ctx), publish(event, ctx)]
 const ROWS = 'select count(*) from effect'
@@ -318,7 +316,8 @@ test.each([
   await replay(both)
   expect(await db.number(ROWS)).toBe(1)
   expect(await db.number(MESSAGES)).toBe(1)
-  // Messages go from the outbox with time: the record alone must tell that they were published.
+  // Messages are deleted from the outbox with time: the step alone must show that they were
+  // published.
   await db.rows(`delete from hookonce.outbox where state = 'published'`)
   const left = await db.number(MESSAGES)
   await replay()
@@ -330,7 +329,7 @@ test('a completion by ctx.write does not make the ledger forget a last transacti
   const pay =
     (last: boolean): Handler =>
     (event, ctx) =>
-      ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'paid']), { name: 'pay', last })
+      ctx.transaction((tx) => tx.query(INSERT_EFFECT, [event.receiptId, 'paid']), { name: 'pay', last })
   const { db, replay } = await corrected(pay(true))
   const payAndWrite: Handler = async (event, ctx) => {
     await pay(false)(event, ctx)
@@ -340,7 +339,7 @@ test('a completion by ctx.write does not make the ledger forget a last transacti
   await replay()
   expect(await db.number(ROWS)).toBe(2)
   const another: Handler = (event, ctx) =>
-    ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'more']), { name: 'more', last: true })
+    ctx.transaction((tx) => tx.query(INSERT_EFFECT, [event.receiptId, 'more']), { name: 'more', last: true })
   await replay(another)
   expect(await db.number(ROWS)).toBe(3)
   await replay(payAndWrite)

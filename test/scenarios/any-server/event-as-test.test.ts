@@ -12,11 +12,14 @@ import { hooks, SECRET } from '../../support/copied-hooks.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
-/* An event, copied as a test: what is printed runs in a project, and fails if the project is wrong. */
+/*
+ * An event, copied as a test: the printed test runs in a project, and fails if the project is
+ * wrong.
+ */
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** What somebody may have written into a body: it must not become code, and no byte may change. */
+/** Hostile content of a body: it must not become code, and no byte may change. */
 const HOSTILE = '`$' + '{process.exit(7)}` \\u0041 \u202e \u2028 */ it\'s "7"'
 const INVOICE = `{
   "id": "evt_1",
@@ -44,7 +47,7 @@ async function started(db: TestDatabase) {
   return { deliver }
 }
 
-/** Repeats are counted after they are answered. */
+/** Repeats are counted after their answer. */
 function recorded(db: TestDatabase, expected: { jobs: number; repeats: number }): Promise<unknown> {
   return until(`${expected.jobs} jobs and ${expected.repeats} repeats are recorded`, async () => {
     const jobs = await db.number(`select count(*) from hookonce.job where state in ('processed', 'failed')`)
@@ -117,7 +120,7 @@ test('hookonce show --as-test prints tests that run in a project, and that a cha
   expect(text).toContain(
     "// It failed: gave up after 2 attempts: Error: no such customer: '*/ process.exit(7) //. Once fixed: 'processed'.",
   )
-  // No text of a body controls a terminal or the order of what a person reads.
+  // No text of a body controls a terminal or changes the order of the displayed text.
   expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e-\u200f\u2028-\u202e\u2066-\u2069]/)
   const pushed = await copied('d-1')
   expect(pushed).toContain(`'x-github-hook-id': '42',`)
@@ -130,7 +133,7 @@ test('hookonce show --as-test prints tests that run in a project, and that a cha
   ])
 }, 180_000)
 
-test('the API gives the same text to whoever may read bodies, and the audit has the look', async () => {
+test('the API returns the same text to callers that may read bodies, and the view is in the audit', async () => {
   const db = await freshDatabase()
   const { deliver } = await started(db)
   const id = await deliver('stripe', { body: INVOICE }, 1)
@@ -156,7 +159,7 @@ test('the API gives the same text to whoever may read bodies, and the audit has 
   ])
 })
 
-test('a body that is gone, or was redacted, is said instead', async () => {
+test('a deleted or redacted body is reported instead', async () => {
   const db = await freshDatabase()
   const { deliver } = await started(db)
   const id = await deliver('stripe', { body: INVOICE }, 1)

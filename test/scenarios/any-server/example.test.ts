@@ -41,7 +41,7 @@ test('the example that crashes is finished by the next process, once', async () 
   expect(await db.rows('select invoice from payments')).toEqual([{ invoice: 'in_123' }])
 })
 
-test('the example of the outbox tells shipping once of an invoice that Stripe reports twice', async () => {
+test('the example of the outbox notifies shipping once of an invoice that Stripe reports twice', async () => {
   const db = await freshDatabase()
   const secret = `whsec_${Buffer.from('the secret that shipping knows').toString('base64')}`
   const got: { headers: IncomingHttpHeaders; body: string }[] = []
@@ -83,7 +83,7 @@ test('the example of traces prints the spans of one trace, and publishes with it
     'hookonce.transaction',
     'publish invoice.paid',
   ]
-  // They end in any order: the message may be out before the run that sent it has ended.
+  // The two end in any order: the message may be published before its run has ended.
   for (const name of names)
     await until(`the span "${name}" is printed`, () => example.printed().includes(`name: '${name}'`))
   const traceIds = example.printed().match(/traceId: '[0-9a-f]+'/g)

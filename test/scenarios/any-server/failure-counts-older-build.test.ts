@@ -9,7 +9,7 @@ import { MIGRATION_FILES } from '../../support/old-schema.ts'
 import { buildBefore } from '../../support/older-build.ts'
 import { until } from '../../support/until.ts'
 
-test('what a build that keeps no counts of failed jobs does is counted', async (context) => {
+test('failures of a build that keeps no counts are counted', async (context) => {
   const migration = MIGRATION_FILES.find((file) => file.endsWith('-failure-counts.sql')) ?? ''
   const dist = buildBefore(migration)
   if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
@@ -34,7 +34,7 @@ test('what a build that keeps no counts of failed jobs does is counted', async (
   old.kill('SIGTERM')
   await old.exited()
   await expectExactCounts(db, 'the older build has ended')
-  // The present build adds up what the older one has left.
+  // The present build adds up the changes that the older build has left.
   const now = await startApp(db, { options: { pollMs: 20 } })
   await until('all is added up', async () => {
     return (await db.number('select count(*) from hookonce.failure_change')) === 0

@@ -9,9 +9,9 @@ import { listening } from '../../support/listening-server.ts'
 import { signed } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* Which addresses a gateway reaches: none that is not public, unless it is allowed. */
+/* The addresses that a gateway reaches: public addresses, and others only if allowed. */
 
-/** Counts connections, whatever comes over them. */
+/** Counts connections, independent of their content. */
 async function trap(): Promise<{ port: string; connections: () => number }> {
   let connections = 0
   const server = createServer((_request, response) => response.end())
@@ -54,10 +54,10 @@ test.each([
 
 test('DNS rebinding: the address of each connection is checked, and no other is used', async () => {
   const db = await freshDatabase()
-  // So that the second request needs a connection of its own.
+  // The second request then needs a new connection.
   const { url, got } = await destination({ status: 200, headers: { connection: 'close' } })
   const { port } = new URL(url)
-  // The first answer is permitted here, the later ones lead to another machine inside.
+  // The first lookup returns a permitted address, the later ones an internal address.
   const resolve = named(['127.0.0.1'], ['127.0.0.2'])
   const { post } = await forwarding(db, `http://rebinding.example:${port}/`, {
     allowPrivate: ['127.0.0.1'],
@@ -96,7 +96,7 @@ test.each([
   ['localhost', 'localhost'],
   ['app.localhost', 'app.localhost'],
   ['169.254.169.254', '169.254.169.254'],
-])('serve refuses a destination at %s, and says what allows it', async (host, entry) => {
+])('serve refuses a destination at %s, and names the option that allows it', async (host, entry) => {
   const config = configTo(`http://${host}:1/`) as { destinations: { app: Record<string, unknown> } }
   delete config.destinations.app.allowPrivate
   const ran = await cli(serveArgs(configFile(config)), {

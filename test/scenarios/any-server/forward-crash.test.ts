@@ -56,7 +56,7 @@ test(`${EVENTS} events survive ${KILLS} kills of the gateway`, { timeout: 2 * LI
   expect(await db.number('select count(*) from hookonce.job')).toBe(EVENTS)
 })
 
-/** The ledger's confirmations, kept apart: they stay even if a bug resets a job. */
+/** The ledger's confirmations, in a separate table: they stay even if a bug resets a job. */
 async function recordConfirmations(db: TestDatabase): Promise<void> {
   await db.rows('create table confirmation (receipt_id uuid primary key)')
   await db.rows(`create function confirm() returns trigger language plpgsql as $$ begin
@@ -65,7 +65,7 @@ async function recordConfirmations(db: TestDatabase): Promise<void> {
     when (new.state = 'processed') execute function public.confirm()`)
 }
 
-/** Counts by webhook-id. Of the requests, some fail and some get no answer. */
+/** Counts by webhook-id. Some requests fail and some get no answer. */
 async function countingDestination(db: TestDatabase, random: () => number) {
   let requests = 0
   let answered = 0
@@ -98,7 +98,7 @@ async function countingDestination(db: TestDatabase, random: () => number) {
   }
 }
 
-/** A gateway on one port, which is started again whenever it was killed. */
+/** A gateway on one port, which is restarted whenever it was killed. */
 async function killableGateway(db: TestDatabase, url: string) {
   const config = configTo(url) as { destinations: { app: object } }
   const retry = { baseDelayMs: 50, maxDelayMs: 500, maxAttempts: 100 }
@@ -131,7 +131,7 @@ async function killableGateway(db: TestDatabase, url: string) {
     kills += 1
   }
 
-  // One after the other: a kill that comes during a start waits for its end.
+  // One after the other: a kill during a start waits for the end of the start.
   let restarting = Promise.resolve()
   return {
     port,
@@ -142,7 +142,7 @@ async function killableGateway(db: TestDatabase, url: string) {
   }
 }
 
-/** As providers do: each event is sent until it is answered with a 2xx. */
+/** Like a provider: each event is sent until it is answered with a 2xx. */
 async function sendAll(ids: readonly string[], port: number): Promise<void> {
   const waiting = [...ids]
   await Promise.all(
@@ -155,7 +155,7 @@ async function sendAll(ids: readonly string[], port: number): Promise<void> {
   )
 }
 
-/** A small generator of random numbers that a seed repeats (mulberry32). */
+/** A small generator of random numbers with a seed (mulberry32). */
 function generator(seed: number): () => number {
   let state = seed
   return () => {

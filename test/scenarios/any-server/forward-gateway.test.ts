@@ -16,7 +16,7 @@ import { listening } from '../../support/listening-server.ts'
 import { tcpDestination } from '../../support/tcp-destination.ts'
 import { until } from '../../support/until.ts'
 
-/* The gateway as a process of its own, in front of apps that know nothing of hookonce. */
+/* The gateway as a separate process, in front of apps that do not use hookonce. */
 
 const SCRIPT = fileURLToPath(new URL('../../support/python-destination.py', import.meta.url))
 const TRANSFORM = fileURLToPath(new URL('../../../examples/transform.mjs', import.meta.url))
@@ -55,7 +55,7 @@ async function expressApp() {
   return { url: `${await listening(server)}/hooks`, got }
 }
 
-test('an Express app verifies what it gets, authenticated and transformed', async () => {
+test('an Express app verifies the authenticated and transformed requests', async () => {
   const db = await freshDatabase()
   const { url, got } = await expressApp()
   const auth = { type: 'bearer', token: 'env:APP_TOKEN' }
@@ -65,7 +65,7 @@ test('an Express app verifies what it gets, authenticated and transformed', asyn
   expect(got).toEqual([{ body: { id: 'evt_1', type: 'invoice.paid' }, authorization: 'Bearer a-token' }])
 })
 
-test('a Python app verifies what it gets, and fails each first attempt', async (context) => {
+test('a Python app verifies its requests, and fails each first attempt', async (context) => {
   if (spawnSync('python3', ['--version']).status !== 0) return context.skip(NEEDS_PYTHON)
   const db = await freshDatabase()
   const python = startProgram('python3', [SCRIPT], { env: { FORWARD_SECRET } })
@@ -91,7 +91,7 @@ test('a Python app verifies what it gets, and fails each first attempt', async (
   }
 })
 
-test('https: the certificate must be trusted, and fit the name', async () => {
+test('https: the certificate must be trusted, and match the name', async () => {
   const dir = temporaryDirectory()
   const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
   const files = ['-keyout', 'key.pem', '-out', 'cert.pem', '-days', '2']

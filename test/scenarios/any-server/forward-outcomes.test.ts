@@ -11,7 +11,7 @@ import { signed, testSource } from '../../support/source.ts'
 import { tcpDestination } from '../../support/tcp-destination.ts'
 import { until } from '../../support/until.ts'
 
-/* What the answer of a destination does to the job, and destinations that answer badly. */
+/* The outcome of a job after each answer of a destination, including faulty answers. */
 
 test('410 pauses the destination with a notice; its jobs wait, and a resume sends them', async () => {
   const db = await freshDatabase()
@@ -94,7 +94,7 @@ test('410 of a URL that a transform chose is a failure of this job only', async 
   expect(await db.number('select count(*) from hookonce.subscriber where paused_at is not null')).toBe(0)
 })
 
-test('a redirect says that it is not followed, and where it leads', async () => {
+test('a redirect fails with its target and the information that it is not followed', async () => {
   const db = await freshDatabase()
   const { url } = await destination({ status: 301, headers: { location: 'https://new.example/hooks' } })
   const { post } = await forwarding(db, url, { retry: { maxAttempts: 1 } })
@@ -117,7 +117,7 @@ test('retries follow the schedule of the destination, then the job fails', async
 
 const HUGE = Buffer.alloc(1024 * 1024, 'x')
 
-/** Sends on while the connection takes it. */
+/** Keeps sending while the connection accepts data. */
 function flood(socket: Socket): void {
   socket.on('drain', () => flood(socket))
   while (socket.writable && socket.write(HUGE));
@@ -175,7 +175,7 @@ const BAD: readonly { name: string; says: string; answer: (socket: Socket) => vo
 test.each(BAD)('a destination that $name costs one attempt, and its connection', async ({ says, answer }) => {
   const db = await freshDatabase()
   const { url, open } = await tcpDestination(answer)
-  // Only those that never answer need a short time.
+  // Only destinations that never answer need a short timeout.
   const timeoutMs = says.includes('300 ms') ? 300 : 20_000
   const { post } = await forwarding(db, url, { timeoutMs, retry: { maxAttempts: 1 } })
   await post(signed({ id: 'evt_1', type: 'a' }))
@@ -221,14 +221,14 @@ test('connections are kept alive, reused and bounded', async () => {
   await Promise.all(Array.from({ length: 12 }, (_, n) => post(signed({ id: `evt_${n}`, type: 'a' }))))
   await inState(db, 'processed', 12)
   expect(most).toBeLessThanOrEqual(2)
-  // Two, unless this machine pauses for longer than an idle connection is kept.
+  // Two connections, unless this machine pauses for longer than an idle connection is kept.
   expect(connections).toBeLessThan(6)
 })
 
 test('a kept connection that the server has closed meanwhile costs no attempt', async () => {
   const db = await freshDatabase()
   let requests = 0
-  // Answers the first request of a connection and resets at the second, as if it had timed out.
+  // Answers the first request of a connection and resets at the second, as after an idle timeout.
   const { url, connections } = await tcpDestination((socket) => {
     requests += 1
     socket.write('HTTP/1.1 204 No Content\r\n\r\n')

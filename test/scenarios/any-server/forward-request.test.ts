@@ -15,7 +15,9 @@ import { silent } from '../../support/receiver.ts'
 import { signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* What a forwarded request carries: headers, authentication, two signatures, a transformed body. */
+/*
+ * The content of a forwarded request: headers, authentication, two signatures, a transformed body.
+ */
 
 const NEW_SECRET = `whsec_${Buffer.from('another secret, for the next months').toString('base64')}`
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -128,7 +130,7 @@ test('a transform changes body, headers and URL, is signed, and leaves the origi
   expect(await db.rows(`select convert_from(body, 'UTF8') as body from hookonce.receipt`)).toEqual([
     { body: sent.body },
   ])
-  // A replay reads the stored original, so it sends the same again.
+  // A replay reads the stored original, so it sends the same request.
   await hooks.replay(receipt)
   await until('it is sent again', () => elsewhere.got.length === 2)
   expect(String(elsewhere.got[1]?.body)).toBe(body)
@@ -141,7 +143,7 @@ test('a transform changes body, headers and URL, is signed, and leaves the origi
   expect(elsewhere.got).toHaveLength(2)
 })
 
-test('what a transform does to its event reaches no other destination', async () => {
+test('changes that a transform makes to its event reach no other destination', async () => {
   const db = await freshDatabase()
   const [first, second] = [await destination(), await destination()]
   const common = { secret: FORWARD_SECRET, types: '*', allowPrivate: ['127.0.0.1'] }

@@ -7,9 +7,9 @@ import { inState } from '../../support/forwarding.ts'
 import { deliver, destination, ENV, serveArgs } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 
-/* Transforms of a gateway run in threads of their own, which can be stopped. */
+/* Transforms of a gateway run in their own threads, which can be stopped. */
 
-/** The first runs of an event decide by its key what they do. */
+/** The key of an event determines the behaviour of its first runs. */
 const TRANSFORM = `import { setTimeout as delay } from 'node:timers/promises'
 
 let runs = 0
@@ -63,13 +63,13 @@ test('a transform that loops fails its own job, and delays neither deliveries no
   expect(await deliver(port, 'evt_1')).toBe(202)
   await until('the thread has started', () => changed.bodies.length === 1)
   expect(await deliver(port, 'evt_loop')).toBe(202)
-  // The transform has begun, or would begin before those of these events.
+  // The transform has begun, or would begin before the transforms of these events.
   for (const key of ['evt_2', 'evt_3']) expect(await deliver(port, key)).toBe(202)
   await until('the other destination has them', () => plain.bodies.length === 4)
   expect(await reasonOf(db, 'evt_loop')).toBeUndefined()
   const reason = await until('the loop was stopped', () => reasonOf(db, 'evt_loop'))
   expect(reason).toContain('TRANSFORM_FAILED: it computed for 5 s without a pause')
-  // They waited for the thread, and are not to blame.
+  // These calls waited for the thread, so the block is not their fault.
   await until('the others are transformed', () => changed.bodies.length === 3)
   expect(changed.bodies.map((body) => JSON.parse(body)).sort((a, b) => (a.key < b.key ? -1 : 1))).toEqual([
     { key: 'evt_1', runs: 1, isDate: true },
@@ -78,7 +78,7 @@ test('a transform that loops fails its own job, and delays neither deliveries no
   ])
 })
 
-test('whatever a transform does, its job says so, and the process goes on', async () => {
+test('any fault of a transform is the reason of its job, and the process continues', async () => {
   const db = await freshDatabase()
   const changed = await destination()
   const options = { timeoutMs: 8_000, retry: { maxAttempts: 1 } }
@@ -90,8 +90,8 @@ export default { sources, destinations: { changed: { ...common, ...options, url,
     'transform.mjs': TRANSFORM,
   })
   for (const [key, says] of [
-    ['evt_hang', /TRANSFORM_FAILED: the transform was not done within 8000 ms/],
-    // On a busy machine it is stopped before its memory is used up.
+    ['evt_hang', /TRANSFORM_FAILED: the transform did not finish within 8000 ms/],
+    // On a busy machine the thread is stopped before its memory is used up.
     ['evt_grow', /TRANSFORM_FAILED: (its thread ended: .*memory limit|it computed for 5 s)/],
     ['evt_exit', /TRANSFORM_FAILED: its thread ended/],
     ['evt_permanent', /permanent: .*never/],
@@ -102,7 +102,7 @@ export default { sources, destinations: { changed: { ...common, ...options, url,
     expect(await until(`${key} has failed`, () => reasonOf(db, key))).toMatch(says)
   }
   const stacks = await db.rows(`select a.error, a.stack from hookonce.attempt a where a.stack is not null`)
-  // Of the thread, and only where it was the transform that threw.
+  // A stack of the thread, and only if the transform threw.
   expect(stacks).toEqual([
     expect.objectContaining({ stack: expect.stringMatching(/^at transform \(.*transform\.mjs:\d+:\d+\)/) }),
     expect.objectContaining({ stack: expect.stringMatching(/^at transform \(.*transform\.mjs:\d+:\d+\)/) }),

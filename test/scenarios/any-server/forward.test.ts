@@ -46,7 +46,7 @@ test('the original bytes and the headers on the list arrive, signed as Standard 
   expect(verified).toEqual(JSON.parse(sent.body))
 })
 
-test('a sender that uses Standard Webhooks itself stays readable beside our signature', async () => {
+test('a sender that uses Standard Webhooks stays readable next to the signature of hookonce', async () => {
   const db = await freshDatabase()
   const { url, got } = await destination()
   const theirs = standardWebhooks({ secret: `whsec_${Buffer.from('theirs').toString('base64')}` })
@@ -64,7 +64,7 @@ test('a sender that uses Standard Webhooks itself stays readable beside our sign
   new Webhook(SECRET).verify(body, got[0]?.headers as Record<string, string>)
 })
 
-test('a token that proves the sender is not handed on, even where it is asked for', async () => {
+test('a token that proves the sender is not forwarded, even if it is listed', async () => {
   const db = await freshDatabase()
   const { url, got } = await destination()
   const source = gitlab({ secret: 'the-token-itself' })
@@ -78,7 +78,7 @@ test('a token that proves the sender is not handed on, even where it is asked fo
   expect(JSON.stringify(got[0]?.headers)).not.toContain('the-token-itself')
 })
 
-test('a 500 is tried again until a 2xx, with the same webhook-id and Idempotency-Key, and on a replay too', async () => {
+test('a 500 is retried until a 2xx, with the same webhook-id and Idempotency-Key, also in a replay', async () => {
   const db = await freshDatabase()
   const { url, got } = await destination(
     { status: 500, body: 'not\u0007 yet' },
@@ -132,7 +132,7 @@ test.each([
   expect(wait).toBeLessThan(610)
 })
 
-test('a Retry-After of years is waited for an hour, and does not bury the event', async () => {
+test('a Retry-After of years is cut to an hour, and does not bury the event', async () => {
   const db = await freshDatabase()
   const { url } = await destination({ status: 503, headers: { 'retry-after': '999999999' } })
   const { post } = await forwarding(db, url)
@@ -143,7 +143,7 @@ test('a Retry-After of years is waited for an hour, and does not bury the event'
   )
 })
 
-test('a Retry-After that is nonsense counts as none', async () => {
+test('an invalid Retry-After is ignored', async () => {
   const db = await freshDatabase()
   const { url } = await destination({ status: 503, headers: { 'retry-after': 'soon' } })
   const { post } = await forwarding(db, url)
@@ -193,7 +193,7 @@ test('a destination that is down leaves the job retrying, with the reason, and i
   await inState(db, 'processed')
 })
 
-test('one that answers and never ends its body does not hold the job', async () => {
+test('a destination that never ends its response body does not hold the job', async () => {
   const db = await freshDatabase()
   const server = createServer((request, response) => {
     request.resume()
@@ -210,7 +210,7 @@ test('one that answers and never ends its body does not hold the job', async () 
   expect((await jobs(other))[0]?.reason).toContain('answered 500: and so on')
 })
 
-test('attempts that are used up leave the job failed, and a replay forwards it', async () => {
+test('used-up attempts leave the job failed, and a replay forwards it', async () => {
   const db = await freshDatabase()
   const { url, got } = await destination({ status: 500 }, { status: 500 })
   const { hooks, post } = await forwarding(db, url, { retry: { maxAttempts: 2, baseDelayMs: 10 } })

@@ -11,11 +11,14 @@ import { until } from '../../support/until.ts'
 
 interface App {
   readonly url: string
-  /** The ids of the events that it has answered with 2xx. */
+  /** The ids of the events that were answered with 2xx. */
   readonly done: string[]
   requests: number
   mode: 'up' | 'down' | 'hanging'
-  /** Requests that wait for their answer, and the most of them at once among the next `probesLeft`. */
+  /**
+   * The number of requests that wait for their answer, and its maximum during the next `probesLeft`
+   * requests.
+   */
   inFlight: number
   most: number
   probesLeft: number
@@ -104,7 +107,8 @@ test('while one of ten destinations hangs, the nine others get all their events'
   ])
   const running = gateway(db, destinations)
   const { port } = await running.line<{ port: number }>('port')
-  // More than all slots of the process, had the hanging one no limit of its own.
+  // More events than the process has slots: the hanging destination would take all of them without
+  // its own limit.
   const ids = idsOf(120)
   for (const wave of [ids.slice(0, 100), ids.slice(100)]) {
     const before = others.map(({ done }) => done.length)
@@ -121,7 +125,7 @@ test('while one of ten destinations hangs, the nine others get all their events'
   for (const { done } of others) expect([...done].sort()).toEqual([...ids].sort())
   expect(hanging.done).toEqual([])
   expect(hanging.requests).toBe(8)
-  // None of its requests has ended: the nine did not wait for a timeout.
+  // None of the hanging requests has ended: the nine did not wait for a timeout.
   expect(
     await db.rows(`select distinct j.state::text, j.attempt from hookonce.job j
       join hookonce.subscriber s on s.id = j.subscriber where s.name = 'hanging' order by 1`),
@@ -131,7 +135,7 @@ test('while one of ten destinations hangs, the nine others get all their events'
   ])
 })
 
-test('a destination that is down loses no attempts, and gets everything when two gateways see it up', async () => {
+test('a destination that is down costs no attempts, and gets everything when two gateways find it up', async () => {
   const db = await freshDatabase()
   const crm = await app('down')
   const circuit = { minSamples: 4, openMs: 100, maxOpenMs: 200, probes: 2 }
@@ -147,13 +151,13 @@ test('a destination that is down loses no attempts, and gets everything when two
   const [{ failed: before } = { failed: 0 }] = await db.rows<{ failed: number }>(
     'select failed_probes as failed from hookonce.limiter',
   )
-  // Either gateway accepts, and neither sends.
+  // Both gateways accept, and neither sends.
   await sendAll(first, idsOf(20, 'one'))
   await sendAll(second, idsOf(20, 'two'))
   await until('probes have failed', async () => Number((await circuitOf(db, 'crm'))?.failed) >= before + 3)
 
   const { failed } = (await circuitOf(db, 'crm')) ?? {}
-  // Those that were in flight at the opening, and the probes: one more may be in flight.
+  // The requests in flight at the opening, and the probes. One more may be in flight.
   expect(crm.requests - requests).toBeLessThanOrEqual(6 + Number(failed) + 1)
   expect(
     await db.number(`select count(*) from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
@@ -182,7 +186,7 @@ test('a destination that is down loses no attempts, and gets everything when two
   ).toEqual([{ attempt: 1 }])
 })
 
-test('a circuit or a rate with a mistake is refused, with what is allowed', async () => {
+test('a circuit or a rate with a mistake is refused, with the allowed values', async () => {
   const db = await freshDatabase()
   const destinations = {
     crm: { url: 'http://127.0.0.1:1/', circuit: { failures: 3 }, rate: { perSecond: 0 } },
@@ -196,7 +200,7 @@ test('a circuit or a rate with a mistake is refused, with what is allowed', asyn
   expect(refused.output.stderr).toContain('destinations.crm.rate.perSecond')
 })
 
-/** Three gateways on one ledger, of which the clocks of two are an hour off. */
+/** Three gateways on one ledger. The clocks of two are off by an hour. */
 async function threeGateways(
   db: TestDatabase,
   destinations: Record<string, object>,
@@ -212,7 +216,7 @@ async function threeGateways(
   return { gateways, ports }
 }
 
-/** Events that wait: recorded by a gateway that only receives. */
+/** Waiting events, recorded by a gateway that only receives. */
 async function recorded(
   db: TestDatabase,
   destinations: Record<string, object>,
@@ -274,7 +278,7 @@ test('of three gateways one at a time probes, and a killed one does not keep the
   const killed = gateways.find(({ child }) => child.pid === first?.pid)
   killed?.child.kill('SIGKILL')
   await until('it is dead', () => killed?.child.signalCode === 'SIGKILL')
-  // Instead of waiting for the end of its lease.
+  // Ends the lease now instead of waiting for its end.
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 second' where id = $1`, [
     first?.id,
   ])
@@ -290,7 +294,7 @@ test('of three gateways one at a time probes, and a killed one does not keep the
   expect(crm.most).toBe(1)
 })
 
-/** How often workers have read the circuits: each look is a statement of its own. */
+/** How often workers have read the circuits: each read is a separate statement. */
 function polls(db: TestDatabase): Promise<number> {
   return db.number(
     `select coalesce(sum(xact_commit), 0) from pg_stat_database where datname = current_database()`,

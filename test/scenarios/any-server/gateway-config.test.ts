@@ -9,7 +9,7 @@ import { configFile, destination, ENV, FORWARD_SECRET, SECRET, serveArgs } from 
 import { type RawConnection, rawConnection } from '../../support/raw-http.ts'
 import { until } from '../../support/until.ts'
 
-/* What a configuration file can say, with `hookonce serve` as a process. */
+/* The options of a configuration file, with `hookonce serve` as a process. */
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CODE_SECRET = 'the secret of github'
@@ -40,7 +40,7 @@ const sources: ConfigInput['sources'] = { stripe: { provider: 'stripe', secret: 
 export default defineConfig({ sources, destinations: { app: { url: place.url, secret: 'env:FORWARD_SECRET', allowPrivate: ['127.0.0.1'] } } })
 `
 
-/** A project that has installed hookonce, and its configuration under this name. */
+/** A project that has installed hookonce, with its configuration under this name. */
 function project(name: string, text: string): string {
   const dir = temporaryDirectory()
   mkdirSync(join(dir, 'node_modules'))
@@ -82,7 +82,7 @@ test.each([
   await until('both are forwarded', () => app.bodies.length === 2)
 })
 
-test('dev reads the file too, adds its own sources, and takes a change', async () => {
+test('dev also reads the file, adds its own sources, and applies a change', async () => {
   const db = await freshDatabase()
   const app = await destination()
   const dir = project('hookonce.config.yaml', yaml(app.url))
@@ -107,9 +107,9 @@ function parsed(url: string): object {
   }
 }
 
-test('TypeScript without a loader says what to do', async () => {
+test('TypeScript without a loader fails with advice', async () => {
   const dir = project('hookonce.config.ts', typed('http://127.0.0.1:1/'))
-  // The package as installed, without the development dependencies: jiti is one of them.
+  // The installed package, without the development dependencies, such as jiti.
   const copy = join(temporaryDirectory(), 'hookonce')
   cpSync(join(ROOT, 'dist'), join(copy, 'dist'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(copy, 'package.json'))
@@ -119,7 +119,7 @@ test('TypeScript without a loader says what to do', async () => {
   const args = [join(copy, 'dist/cli/bin.js'), 'serve', '--check']
   const checking = startProgram(process.execPath, args, { cwd: dir, env: ALL_ENV })
   const exitCode = await checking.ended()
-  // Newer versions of Node.js load it by themselves.
+  // Newer versions of Node.js load TypeScript without jiti.
   if ('typescript' in process.features && process.features.typescript) {
     expect(checking.output.stderr).not.toContain('jiti')
     return
@@ -209,7 +209,7 @@ destinations:
     text: `${yaml('http://127.0.0.1:1/')}\nencryption: { key: env:FORWARD_SECRET }\n`,
     says: 'encryption.key: key 1 is not 32 bytes',
   },
-])('--check refuses what a start would refuse: $what', async ({ text, says, also = [] }) => {
+])('--check refuses the same as a start: $what', async ({ text, says, also = [] }) => {
   const path = join(temporaryDirectory(), 'hookonce.config.yaml')
   writeFileSync(path, text)
   const ended = await cli(['serve', '--check', '--config', path], ALL_ENV)
@@ -231,7 +231,7 @@ test('several files in one folder, and none, are refused', async () => {
   )
 })
 
-test('--check prints what was understood of the examples, and no secret', async () => {
+test('--check prints a summary of the examples, and no secret', async () => {
   const secrets = {
     STRIPE_WEBHOOK_SECRET: 'whsec_planted_1',
     STRIPE_WEBHOOK_SECRET_OLD: 'whsec_planted_2',
@@ -268,7 +268,7 @@ test('the JSON Schema is printed as it is shipped', async () => {
 
 const OPS_TOKEN = 'the-token-of-this-test-0123'
 
-test('tenants, routes, filters, limits and the admin path hold, and no secret is told', async () => {
+test('tenants, routes, filters, limits and the admin path are in force, and no secret is printed', async () => {
   const db = await freshDatabase()
   const [large, code] = [await destination(), await destination()]
   const config = {
@@ -385,14 +385,14 @@ test.each([1, 2])('connections beyond maxConnections are closed, per process (%d
   }
   const kept: RawConnection[] = []
   for (let n = 0; n < 12; n += 1) kept.push(...[await attempt()].filter((one) => one !== undefined))
-  // Connections are not spread evenly, so one process may be full before another.
+  // Connections are not distributed evenly, so one process may be full before another.
   expect(kept.length).toBeGreaterThanOrEqual(2)
   expect(kept.length).toBeLessThanOrEqual(2 * processes)
   for (const { socket } of kept) socket.destroy()
   await until('there is room again', attempt)
 })
 
-test('host, port and database come from the file, unless the command line names others', async () => {
+test('host, port and database come from the file, unless the command line overrides them', async () => {
   const db = await freshDatabase()
   const config = { ...parsed('http://127.0.0.1:1/'), host: '127.0.0.1', port: 0, database: 'env:LEDGER_URL' }
   const gateway = startCli(['serve', '--config', configFile(config)], { ...ALL_ENV, LEDGER_URL: db.url })

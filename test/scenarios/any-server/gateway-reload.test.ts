@@ -11,7 +11,7 @@ import { listening } from '../../support/listening-server.ts'
 import { rawConnection } from '../../support/raw-http.ts'
 import { until } from '../../support/until.ts'
 
-/* A running gateway takes a changed file. Every test runs `hookonce serve` as a process. */
+/* A running gateway applies a changed file. Every test runs `hookonce serve` as a process. */
 
 const RELOADED = 'the configuration was reloaded'
 const KEPT = 'the configuration was not reloaded: the old one stays'
@@ -35,7 +35,7 @@ const to = (url: string): object => ({ url, secret: 'env:FORWARD_SECRET', allowP
 function changeableFile(config: unknown) {
   const path = join(temporaryDirectory(), 'hookonce.config.json')
   const write = (next: unknown): void => {
-    // As editors do it: nobody ever reads half a file.
+    // Replaces the file at once, like an editor, so that half a file is never read.
     writeFileSync(`${path}.new`, typeof next === 'string' ? next : JSON.stringify(next))
     renameSync(`${path}.new`, path)
   }
@@ -49,7 +49,7 @@ async function status(port: number, path: string, id: string): Promise<number> {
   return (await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers })).status
 }
 
-/** Delivers without a pause, until it is stopped. */
+/** Delivers continuously until it is stopped. */
 function load(port: number, senders: number) {
   let isOver = false
   const statuses: number[] = []
@@ -90,7 +90,7 @@ test.each([{ processes: 1 }, { processes: 2 }])(
       file.write(config)
       await until(`reload ${n + 1} is done`, () => logged(gateway, RELOADED).length === n + 1)
     }
-    // The file is the same: only the signal makes it read again.
+    // The file has not changed: only the signal causes another read.
     gateway.child.kill('SIGHUP')
     await until('the signal is obeyed', () => logged(gateway, RELOADED).length === 4)
     const sent = sending.statuses.length
@@ -109,7 +109,7 @@ test.each([{ processes: 1 }, { processes: 2 }])(
     expect(new Set(app.bodies).size).toBe(total)
     expect(other.bodies).toEqual(['{"id":"evt_second","type":"invoice.paid"}'])
     expect(logged(gateway, KEPT)).toEqual([])
-    // Counts go on over reloads: a smaller sum would look like a restart.
+    // Counts continue over reloads: a smaller sum would look like a restart.
     const metrics = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
     expect(metrics).toContain(`hookonce_received_total{source="stripe"} ${total - 1}\n`)
     expect(metrics).toContain('hookonce_received_total{source="second"} 1\n')
@@ -123,7 +123,7 @@ test('a delivery ends with the configuration with which it began', async () => {
   const app = await destination()
   const config = { sources: { stripe: SOURCE, gone: SOURCE }, destinations: { app: to(app.url) } }
   const file = changeableFile(config)
-  // Without a drain, nothing but the delivery itself keeps the old configuration open.
+  // Without a drain, only the delivery itself keeps the old configuration open.
   const gateway = startCli(serveArgs(file.path, '--drain', '0s'), { ...ENV, DATABASE_URL: db.url })
   const { port } = await gateway.line<Ready>('port')
   const body = '{"id":"evt_begun","type":"invoice.paid"}'
@@ -155,7 +155,7 @@ test('a delivery ends with the configuration with which it began', async () => {
   await until('the old configuration has ended', async () => (await workers()) === 1)
 })
 
-test('a forward that has begun may end when its destination is gone from the file', async () => {
+test('a forward in progress may end after its destination was removed from the file', async () => {
   const db = await freshDatabase()
   const held: (() => void)[] = []
   const slow = createServer((_, response) => held.push(() => response.writeHead(204).end()))
@@ -221,13 +221,13 @@ test('a bad file is reported with its line, and the old configuration stays unti
   expect(gateway.output.stderr).not.toContain(FORWARD_SECRET)
 })
 
-test('while the ledger is down the old configuration stays, and the new one comes with the ledger', async () => {
+test('while the ledger is down the old configuration stays, and the new one follows when the ledger is up', async () => {
   const db = await freshDatabase()
   const app = await destination()
   const file = changeableFile({ sources: { stripe: SOURCE }, destinations: { app: to(app.url) } })
   const gateway = startCli(serveArgs(file.path), { ...ENV, DATABASE_URL: db.url })
   const { port } = await gateway.line<Ready>('port')
-  // On one connection: the pool would close it when idle, and could not open another.
+  // Uses one connection: the pool would close it when idle, and could not open another.
   const client = await db.pool.connect()
   onTestFinished(() => client.release())
   const allowConnections = (allowed: boolean): Promise<unknown> =>
@@ -235,14 +235,14 @@ test('while the ledger is down the old configuration stays, and the new one come
   await allowConnections(false)
   file.write({ sources: { stripe: SOURCE, second: SOURCE }, destinations: { app: to(app.url) } })
   await until('it cannot be opened', () => logged(gateway, KEPT).length >= 1)
-  // A chore may hold the open connection for a moment: the delivery is then refused, and repeated.
+  // A chore may hold the open connection briefly: the delivery is then refused, and repeated.
   await until('the old one receives', async () => (await deliver(port, 'evt_1')) === 202)
   await allowConnections(true)
   await until('it is tried again', () => logged(gateway, RELOADED).length === 1)
   expect(await status(port, '/in/second', 'evt_2')).toBe(202)
 })
 
-test('a reload changes whether looks at bodies are in the audit', async () => {
+test('a reload changes whether views of bodies are in the audit', async () => {
   const db = await freshDatabase()
   const { url } = await destination()
   const withAudit = (auditBodies: 'on' | 'off'): object => ({

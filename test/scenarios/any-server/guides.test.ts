@@ -7,7 +7,7 @@ import { tenantApp } from '../../../examples/guides/many-tenants.ts'
 import { subscriptionHooks } from '../../../examples/guides/out-of-order.ts'
 import { rotatingHooks } from '../../../examples/guides/rotate-a-secret.ts'
 
-/* What the guides promise, by the code that they show. */
+/* The promises of the guides, tested with the code that they show. */
 
 process.env.HOOKONCE_TEST_DATABASE_URL = inject('serverUrl')
 

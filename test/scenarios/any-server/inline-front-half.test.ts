@@ -22,7 +22,7 @@ const forged = stripe({ secret: 'wrong' })
 const delivery = (sender: typeof genuine) =>
   new Request('https://shop.test/in', { method: 'POST', body: BODY, headers: sender.sign({ body: BODY }) })
 
-test('in shadow mode a forged delivery is acknowledged, and takes nothing of the genuine one', async () => {
+test('in shadow mode a forged delivery is acknowledged, and does not affect the genuine one', async () => {
   const handled: string[] = []
   const source = stripe({ secret: 'right', mode: 'shadow' })
   const hooks = inline(source, (event) => void handled.push(event.key), { store: memoryKeys() })
@@ -61,7 +61,7 @@ test.each([
     await read(await fetch(url, signed(event))),
     await read(await hooks.fetch(new Request(url, signed(event)))),
   ]
-  // By node:http and by fetch: the second of each pair is a copy of the first.
+  // Through node:http and through fetch. The second delivery of each pair is a copy of the first.
   expect(await send({ id: 'evt_1', type: 'a.quick' })).toEqual([wanted, wanted])
   expect(await send({ id: 'evt_2', type: 'unwanted' })).toEqual([wanted, wanted])
   const slow = { id: 'evt_3', type: 'a.slow' }
@@ -74,7 +74,7 @@ test.each([
 
 const NOTHING: { acceptedBody?: string; acceptedHeaders?: Record<string, string> } = {}
 
-test('a Response that the handler returns is sent as it is, whatever the provider requires', async () => {
+test('a Response of the handler is sent unchanged, whatever the provider requires', async () => {
   const source = custom({ ...SENDER, acceptedStatus: 200, acceptedBody: 'OK' })
   const hooks = inline(source, () => new Response('mine', { status: 201 }), { store: memoryKeys() })
   const answer = await hooks.fetch(new Request('https://shop.test/', signed({ id: '1', type: 'a' })))
@@ -126,7 +126,7 @@ test('without hookonce() a refusal and its diagnosis are warnings of the process
   const answer = await hooks.fetch(new Request('https://shop.test/in', { method: 'POST', body, headers }))
   expect([answer.status, await answer.text()]).toEqual([401, '{"error":"SIGNATURE_MISMATCH"}'])
   const of = (text: string) => warnings.filter((one) => one.includes('"warned"') && one.includes(text))
-  await until('it is diagnosed', () => of('why a delivery').length > 0)
+  await until('it is diagnosed', () => of('diagnosis of a refused delivery').length > 0)
   expect(of('SIGNATURE_MISMATCH')).toHaveLength(2)
 })
 
@@ -165,7 +165,7 @@ test.each(['inline', 'ledger'])(
     const payload = '{"id":"evt_1","type":"a"}'
     const answer = await app.inject({ method: 'POST', url: '/in/test', payload })
     expect(answer.statusCode).toBe(401)
-    // A timer that wants to close a connection would throw here.
+    // A timer that closes the connection would throw here.
     vi.advanceTimersByTime(60_000)
   },
 )

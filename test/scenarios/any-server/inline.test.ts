@@ -14,7 +14,7 @@ import { startRedis } from '../../support/redis.ts'
 import { signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/** Short enough to run out within a test, long enough for what happens in it. */
+/** Short enough to expire within a test, long enough for its steps. */
 const LOCK_MS = 1_500
 const PUBLIC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .publicKey.export({ format: 'pem', type: 'spki' })
@@ -36,7 +36,7 @@ const stores: Record<string, () => Promise<KeyStore>> = {
 interface Receiver {
   readonly url: string
   readonly events: readonly string[]
-  /** By node:http. */
+  /** Through node:http. */
   send(init?: RequestInit): Promise<Response>
 }
 
@@ -58,7 +58,7 @@ async function receiving(
 }
 
 describe.each(Object.entries(stores))('an inline receiver with its keys in %s', (_, open) => {
-  test('an event that comes three times is handled once, and every copy gets the first reply', async () => {
+  test('an event that arrives three times is handled once, and every copy gets the first reply', async () => {
     const handled: unknown[] = []
     const { send } = await receiving(await open(), ({ key, type, payload, object, headers, body }) => {
       handled.push({
@@ -102,7 +102,7 @@ describe.each(Object.entries(stores))('an inline receiver with its keys in %s', 
     expect((await send(signed('not json'))).status).toBe(400)
   })
 
-  test('a copy that comes while the first is handled is told to come again, or accepted where that is asked for', async () => {
+  test('a copy that arrives while the first is handled gets 409, or 202 if configured', async () => {
     let finish: () => void = () => undefined
     const store = await open()
     const hang = (): Promise<void> =>
@@ -132,7 +132,7 @@ describe.each(Object.entries(stores))('an inline receiver with its keys in %s', 
     await store.close()
   })
 
-  test('a handler that failed runs again, without its finished steps; one of which nothing may be repeated does not', async () => {
+  test('a failed handler runs again, without its finished steps; a handler that must not be repeated does not', async () => {
     const store = await open()
     let charged = 0
     let runs = 0
@@ -153,7 +153,7 @@ describe.each(Object.entries(stores))('an inline receiver with its keys in %s', 
     expect([second.status, await second.json(), runs]).toEqual([409, { error: 'OUTCOME_UNKNOWN' }, 1])
   })
 
-  test('another body under the same key: the first stands, or it is refused where the source says so', async () => {
+  test('another body under the same key: the first stays, or it is refused if the source is configured so', async () => {
     const other = signed({ id: 'evt_1', type: 'count', more: 1 })
     const store = await open()
     const lax = await receiving({ ...store, close: async () => undefined }, () => undefined)
@@ -164,12 +164,12 @@ describe.each(Object.entries(stores))('an inline receiver with its keys in %s', 
     expect([(await strict.send()).status, (await strict.send(other)).status]).toEqual([200, 409])
   })
 
-  test('types that are not wanted are not handled, and two names do not meet', async () => {
+  test('unwanted types are not handled, and two names do not collide', async () => {
     let runs = 0
     const store = await open()
     const { send } = await receiving(store, () => void runs++, { types: ['invoice.*'] })
     expect(await (await send()).json()).toEqual({ status: 'ignored' })
-    // What was not understood cannot be called unwanted, and there is no ledger to record it in.
+    // An unparseable delivery cannot be called unwanted, and there is no ledger to record it in.
     const odd = await send(signed('{"hello":"world"}'))
     expect([odd.status, await odd.json()]).toEqual([400, { error: 'EVENT_KEY_MISSING' }])
     const wanted = signed({ id: 'evt_1', type: 'invoice.paid' })
@@ -199,7 +199,7 @@ describe.each(Object.entries(shared))('an inline receiver in two processes, keys
     expect(await db.number('select count(*) from run')).toBe(1)
   })
 
-  test('killed inside its handler: the next copy takes over when the lock has run out, without the finished step', async () => {
+  test('killed inside its handler: the next copy takes over when the lock has expired, without the finished step', async () => {
     const db = await freshDatabase()
     const [first, second] = await start(await configOf(db), { lockMs: LOCK_MS })
     const event = signed({ id: 'evt_2', type: 'hang' })
@@ -232,7 +232,7 @@ test('a store that is down is answered 503, and nothing is handled', async () =>
   ])
 })
 
-test('hooks.inline() needs no store: its keys are in the database of the ledger, beside sources with workers', async () => {
+test('hooks.inline() needs no store: its keys are in the database of the ledger, next to sources with workers', async () => {
   const db = await freshDatabase()
   const hooks = hookonce({
     database: db.url,
@@ -259,7 +259,7 @@ test('hooks.inline() needs no store: its keys are in the database of the ledger,
   await hooks.stop()
 })
 
-test('a handshake is answered and leaves nothing behind; a source of batches is refused when it is mounted', async () => {
+test('a handshake is answered and leaves nothing; a source of batches is refused when it is mounted', async () => {
   const handled: string[] = []
   const store = memoryKeys()
   const source = slack({ secret: 'secret' })
@@ -276,11 +276,11 @@ test('a handshake is answered and leaves nothing behind; a source of batches is 
   )
 })
 
-describe('of what is not signed yet', () => {
+describe('limits on unsigned requests', () => {
   const post = (...more: string[]) => ['POST /in HTTP/1.1', 'host: x', ...more, '', ''].join('\r\n')
   const CHUNK = `384\r\n${'x'.repeat(900)}\r\n`
 
-  test('a body that stalls is answered 408 and cut off, and its bytes are let go', async () => {
+  test('a body that stalls is answered 408 and cut off, and its bytes are released', async () => {
     const { url, send } = await receiving(memoryKeys(), () => undefined, {
       bodyTimeoutMs: 200,
       maxHeldBytes: 1_000,
@@ -289,11 +289,11 @@ describe('of what is not signed yet', () => {
     client.write(post('transfer-encoding: chunked'))
     client.write(CHUNK)
     expect(await client.closed()).toMatch(/^HTTP\/1.1 408 .*connection: close.*"BODY_STALLED"/is)
-    // Were the 900 bytes still held, this would be refused.
+    // If the 900 bytes were still held, this would be refused.
     expect((await send(signed({ id: 'evt_1', type: 'a', padding: 'x'.repeat(500) }))).status).toBe(200)
   })
 
-  test('more bytes than may be held together are told to come again, announced or not', async () => {
+  test('above the limit of held bytes the answer is 503, for announced and unannounced bodies', async () => {
     const { url, send } = await receiving(memoryKeys(), () => undefined, { maxHeldBytes: 1_000 })
     const first = await rawConnection(url)
     first.write(post('transfer-encoding: chunked'))
@@ -312,7 +312,7 @@ describe('of what is not signed yet', () => {
     await until('what the first held is let go', async () => (await send(large)).status === 200)
   })
 
-  test('what is handled is held until its handler has ended', async () => {
+  test('bytes are held until the handler has ended', async () => {
     let finish: () => void = () => undefined
     const handling = new Promise<void>((resolve) => {
       finish = resolve

@@ -9,15 +9,14 @@ import { emptyDatabase, expectEachOnce, type Load, load } from '../../support/st
 import { until } from '../../support/until.ts'
 
 /*
- * An upgrade as docs/upgrades.md describes it: the previous release serves, its ledger is migrated
- * by the new command line, and new processes replace the old ones. Then the way back, and again
- * forward.
+ * An upgrade as in docs/upgrades.md: the previous release serves, the new command line migrates its
+ * ledger, and new processes replace the old ones. Then a rollback, and the upgrade again.
  */
 
 const options = { pollMs: 20, retry: { baseDelayMs: 500, maxDelayMs: 1_000, maxAttempts: 1_000 } }
 const stop = { drainMs: 500 }
 
-/** Starts processes of a build, and stops those that ran before, while events keep coming. */
+/** Starts processes of a build, and stops the previous ones, while events keep arriving. */
 async function deploy(db: TestDatabase, sending: Load, dist: string | undefined): Promise<void> {
   const before = sending.targets()
   const next = await startApp(db, { options, stop, ...(dist && { dist }) })
@@ -52,7 +51,7 @@ test('the previous release is upgraded under load, brought back, and upgraded ag
   expect(code).toBe(0)
   for (const { name } of added) expect(stdout).toContain(name)
   await deploy(db, sending, undefined)
-  // A migration may forbid the way back: then docs/upgrades.md has told so.
+  // A migration may forbid a rollback. In that case docs/upgrades.md documents it.
   if (added.every(({ oldestBinary }) => oldestBinary <= release)) {
     await deploy(db, sending, previous)
     await deploy(db, sending, undefined)

@@ -9,11 +9,11 @@ import type { TestPayload } from '../../support/source.ts'
 import { emptyDatabase, expectEachOnce, load } from '../../support/steady-load.ts'
 import { until } from '../../support/until.ts'
 
-/* Older builds and the present one, side by side on one ledger. */
+/* Older builds and the present build, in parallel on one ledger. */
 
 /*
- * After migration 0007, processes of builds before it fail every read of an effect on connections
- * that they have open. So the jobs that make calls need many attempts while such processes run.
+ * After migration 0007, processes of older builds fail every read of an effect on their open
+ * connections. So the jobs that make calls need many attempts while these processes run.
  */
 const retry = { baseDelayMs: 500, maxDelayMs: 1_000, maxAttempts: 1_000 }
 const options = { pollMs: 20, retry }
@@ -29,7 +29,7 @@ async function eachWorks(db: TestDatabase, apps: readonly App[]): Promise<void> 
 
 /**
  * Sends events to a process of the present build that only receives, until every older process has
- * handled one of them. Returns how many were sent.
+ * handled one of them. Returns the number of events.
  */
 async function untilEachTakesOver(db: TestDatabase, older: readonly App[]): Promise<number> {
   const receiver = await startApp(db, { options, works: false })
@@ -46,7 +46,10 @@ async function untilEachTakesOver(db: TestDatabase, older: readonly App[]): Prom
   return sent
 }
 
-/** Sends events until every process has one in progress that does not end. Returns how many. */
+/**
+ * Sends events until every process has an event in progress that does not end. Returns the number
+ * of events.
+ */
 async function untilEachHangs(db: TestDatabase, apps: readonly App[]): Promise<number> {
   let sent = 0
   const event = (): TestPayload => ({ id: `hang_${sent++}`, type: 'handover.a' })
@@ -62,7 +65,9 @@ async function untilEachHangs(db: TestDatabase, apps: readonly App[]): Promise<n
 const HANGING = `select count(*)::int as events, count(distinct pid)::int as processes from run
   where type = 'handover.a'`
 
-/** How many older builds run at once. Every further group of versions takes a test of its own. */
+/**
+ * The number of older builds that run in parallel. Each further group of versions has its own test.
+ */
 const MAX_OLDER_BUILDS = 6
 const migrations = await migrationsIn(MIGRATIONS)
 const builds = builtVersions()
@@ -72,7 +77,7 @@ const survivors = migrations
   .map(({ id }) => id)
   .filter((version) => migrations.every((later) => later.id <= version || later.oldestBinary <= version))
   .filter((version) => version < NEWEST)
-  // Migrations that came together were never the newest one of a build.
+  // Of migrations that were committed together, only the last was ever the newest of a build.
   .filter((version) => builds?.has(version) ?? true)
 const groups = Array.from({ length: Math.ceil(survivors.length / MAX_OLDER_BUILDS) }, (_, group) =>
   survivors.slice(group * MAX_OLDER_BUILDS, (group + 1) * MAX_OLDER_BUILDS),
@@ -89,7 +94,7 @@ test.for(groups.map((versions) => ({ versions, names: versions.join(', ') })))(
     const older: App[] = []
     const sending = load(() => older)
     for (const dist of dists) {
-      // It migrates the ledger beneath the processes of older builds.
+      // This migrates the ledger while the processes of older builds use it.
       older.push(await startApp(db, { options, stop, ...(dist && { dist }) }))
       await eachWorks(db, older)
     }
@@ -112,7 +117,7 @@ test.for(groups.map((versions) => ({ versions, names: versions.join(', ') })))(
   },
 )
 
-test('a build that is too old for the schema refuses to start, and says so', async (context) => {
+test('a build that is too old for the schema refuses to start, with the reason', async (context) => {
   const dist = buildOfVersion(3)
   if (dist === undefined) return context.skip(NEEDS_GIT_HISTORY)
   const db = await freshDatabase()

@@ -18,17 +18,20 @@ import {
 } from '../../support/old-work.ts'
 import { until } from '../../support/until.ts'
 
-/* A ledger of every schema that there was, with work in every state, is migrated and finished. */
+/*
+ * Ledgers of every schema version, with work in every state, are migrated, and their work is
+ * finished.
+ */
 
 interface Finished {
   /** The types of the events, in the order in which their handlers ran. */
   readonly runs: string[]
-  /** What handlers got from steps and effects, by type. */
+  /** The results of steps and effects that handlers got, by type. */
   readonly results: Map<string, unknown>
   /** The idempotency keys of the calls that were made, by type. */
   readonly calls: Map<string, string>
   readonly published: Map<string, string[]>
-  /** The most events of one order key that ran at the same time. */
+  /** The largest number of events of one order key that ran at the same time. */
   together: number
 }
 
@@ -114,7 +117,7 @@ test.each(Array.from({ length: NEWEST }, (_, index) => index + 1))(
 
     expect(await migrate(db.pool)).toHaveLength(NEWEST - version)
     await expectExactCounts(db, 'after the migration')
-    // As a process would that has reached the ledger for as long as an older binary's lease lasts.
+    // Like a process that has reached the ledger for as long as the lease of an older build.
     await deadWorkers(db.pool, { graceMs: 0, contactMs: 60_000 })
     const { hooks, finished } = finishing(db)
     await hooks.start()
@@ -125,7 +128,7 @@ test.each(Array.from({ length: NEWEST }, (_, index) => index + 1))(
     for (const type of settledAlone)
       await until(`${type} is processed`, async () => (await stateOf(db, type)) === 'processed')
 
-    // Old work that waits for somebody: its worker, an operator.
+    // Old work that waits for its worker or an operator.
     expect(await stateOf(db, 'w.live')).toBe('processing')
     expect(await stateOf(db, 'w.failed')).toBe('failed')
     const settled = await db.rows(
@@ -187,7 +190,7 @@ async function expectMessages(db: TestDatabase, { published }: Finished): Promis
   })
 }
 
-/** What is no work, but was recorded. */
+/** Recorded data that is not work. */
 async function expectKept(db: TestDatabase): Promise<void> {
   expect(await db.rows('select count from hookonce.duplicate')).toEqual([{ count: 1 }])
   expect(await db.rows('select code, count::int, diagnosis from hookonce.rejection')).toEqual([

@@ -10,13 +10,13 @@ import { until } from '../../support/until.ts'
 const PLACES = { alpha: 'hookonce_1', beta: 'hookonce_1' }
 const reason = { by: 'test', why: 'more room' }
 
-/** Two tenants in one ledger, whose effects and messages are counted. */
+/** Two tenants in one ledger. Their effects and messages are counted. */
 async function counting(db: TestDatabase) {
   const effects = new Map<string, number>()
   const published = new Map<string, number>()
   const add = (to: Map<string, number>, key: string): void => void to.set(key, (to.get(key) ?? 0) + 1)
   const hooks = fleetHooks(db, Object.keys(PLACES), {
-    // Only the first process names the places: a move changes them.
+    // Only the first process configures the places: a move changes them.
     ledgers: { count: 3, tenants: PLACES },
     outbox: { publishers: { '*': ({ payload }) => add(published, String(payload)) } },
   })
@@ -36,7 +36,7 @@ async function counting(db: TestDatabase) {
   return { hooks, effects, published, set: all }
 }
 
-/** As a sender does: again until it is accepted. */
+/** Sends like a provider: again until the event is accepted. */
 async function deliverUntilAccepted(
   hooks: Awaited<ReturnType<typeof counting>>['hooks'],
   tenant: string,
@@ -69,7 +69,7 @@ function processed(db: TestDatabase, ledger: string): Promise<number> {
   )
 }
 
-/** A move that dies at this step, as by kill -9: nothing cleans up after it. */
+/** A move that dies at this step, as by kill -9: nothing cleans up. */
 async function dieAt(set: LedgerSet, to: string, step: MoveStep): Promise<void> {
   const onStep = (reached: MoveStep): void => {
     if (reached === step) throw new Error(`died while ${step}`)
@@ -99,7 +99,7 @@ test('a tenant moves while it works: no effect is lost, and none happens twice',
     }
   })()
   await until('many took effect', () => effects.size > 80)
-  // Holds the move up while it copies, until deliveries meet it.
+  // Blocks the move while it copies, until deliveries are refused.
   const holding = await db.pool.connect()
   await holding.query('begin; lock table hookonce_2.receipt')
   const moving = moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, reason)

@@ -27,7 +27,7 @@ test('each tenant is recorded and processed in its own ledger', async () => {
   expect(handled.sort()).toEqual(TENANTS.map((tenant) => `${tenant} evt_1`))
   for (const [tenant, ledger] of Object.entries(PLACES))
     expect(await db.rows(`select tenant from ${ledger}.receipt`)).toEqual([{ tenant }])
-  // The home ledger knows all of them, the others know their own.
+  // The home ledger knows all tenants, the other ledgers know their own.
   const all = Object.entries(PLACES).map(([tenant, ledger]) => ({ tenant, ledger }))
   expect(await places(db, 'hookonce_0')).toEqual(all)
   expect(await places(db, 'hookonce_2')).toEqual([{ tenant: 'gamma', ledger: 'hookonce_2' }])
@@ -39,7 +39,7 @@ test('each tenant is recorded and processed in its own ledger', async () => {
   expect(await deliverTo(hooks, 'nobody', 'evt_1')).toBe(404)
 })
 
-test('without an entry the hash decides, and more ledgers move nobody', async () => {
+test('without an entry the hash decides, and more ledgers move no tenant', async () => {
   const db = await freshDatabase()
   const tenants = ['a', 'b', 'c', 'd', 'e', 'f']
   const first = fleetHooks(db, tenants, { ledgers: 2 })
@@ -73,7 +73,7 @@ test('an entry that contradicts the record is refused, and so is a ledger that i
   await expect(fewer.start()).rejects.toThrow('lives in the ledger hookonce_2, which is not configured')
 })
 
-test('a ledger from before `ledgers` keeps its tenants, and cannot be forgotten', async () => {
+test('a ledger from before `ledgers` keeps its tenants, and must be configured', async () => {
   const db = await freshDatabase()
   const before = fleetHooks(db, ['alpha'], { ledgers: undefined })
   before.on('alpha', '*', () => undefined)
@@ -95,7 +95,7 @@ test('a ledger from before `ledgers` keeps its tenants, and cannot be forgotten'
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(2)
 })
 
-test('operators read across ledgers, and act where the thing is', async () => {
+test('operators read across ledgers, and act in the ledger that has the object', async () => {
   const db = await freshDatabase()
   const hooks = fleetHooks(db, TENANTS, { ledgers })
   let runs = 0
@@ -135,7 +135,7 @@ test('operators read across ledgers, and act where the thing is', async () => {
   expect(await db.number('select count(*) from hookonce_1.source where paused_at is not null')).toBe(1)
 })
 
-test('the slots of a process are shared by its ledgers, and a loud one cannot take all', async () => {
+test('the ledgers of a process share its slots, and a busy ledger cannot take all', async () => {
   const db = await freshDatabase()
   const hooks = fleetHooks(db, ['alpha', 'beta'], { ledgers, concurrency: 8 })
   let running = 0

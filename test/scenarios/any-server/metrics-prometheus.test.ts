@@ -21,7 +21,7 @@ test('a real Prometheus scrapes a gateway with its exemplars, and understands ev
   const { bodies, url } = await destination()
   const { preloadEnv, spans } = telemetryFile()
   const env = { DATABASE_URL: db.url, ...ENV, ...preloadEnv }
-  // Two processes: the first adds up their snapshots, with the exemplars.
+  // Two processes: the first adds up their snapshots, including the exemplars.
   const gateway = startCli(serveArgs(configFile(configTo(url)), '--workers', '2'), env)
   const { port, adminPort } = await gateway.line<{ port: number; adminPort: number }>('adminPort')
   const prometheus = await prometheusServer(`127.0.0.1:${adminPort}`, RULES)

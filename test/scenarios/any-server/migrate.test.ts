@@ -9,7 +9,7 @@ import { redisApp } from '../../../examples/migrate/redis-set-nx.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
-/* What the pages of docs/migrate/ promise, by the code that they show. */
+/* The promises of the pages in docs/migrate/, tested with the code that they show. */
 
 const SECRET = 'whsec_of_the_endpoint'
 const source = stripe({ secret: SECRET })
@@ -30,7 +30,7 @@ async function tables(db: TestDatabase): Promise<void> {
     create table payments (number serial primary key, invoice text not null)`)
 }
 
-/** The route from before: it marks an event in the transaction of its writes. */
+/** The old route: it marks an event in the transaction of its writes. */
 async function oldRoute(pool: pg.Pool, key: string, invoice: string): Promise<void> {
   const client = await pool.connect()
   try {
@@ -80,7 +80,7 @@ test('the old route and hookonce run at the same time: each event is one payment
   expect(counted).toEqual([{ payments: 30, invoices: 30 }])
 })
 
-test('what ran in a queue runs as a subscriber, once per event, with a stable key', async () => {
+test('the work of a queue runs as a subscriber, once per event, with a stable key', async () => {
   const db = await freshDatabase()
   const ran: string[] = []
   const hooks = queueHooks(db.url, SECRET, {
@@ -99,7 +99,7 @@ test('what ran in a queue runs as a subscriber, once per event, with a stable ke
   expect(ran).toEqual(['evt_1'])
 })
 
-test('what Redis marked runs as an effect, once per invoice', async () => {
+test('the work that Redis marked runs as an effect, once per invoice', async () => {
   const db = await freshDatabase()
   const fulfilled: string[] = []
   const { hooks, app } = redisApp(db.url, SECRET, async (invoice) => {

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-test('an observer sees deliveries, attempts and messages, and the members that it lacks are no matter', async () => {
+test('an observer gets deliveries, attempts and messages, and missing members are ignored', async () => {
   const db = await freshDatabase()
   const seen: unknown[][] = []
   const hooks = testHooks(db, {
@@ -33,7 +33,7 @@ test('an observer sees deliveries, attempts and messages, and the members that i
   )
 })
 
-test('effects are observed with their mode and outcome, and a start is a call', async () => {
+test('effects are observed with their mode and outcome, and each start is a call', async () => {
   const db = await freshDatabase()
   const started: EffectFact[] = []
   const ended: EffectEndFact[] = []

@@ -18,7 +18,7 @@ async function seeded(): Promise<{ db: TestDatabase; ledger: LedgerTables }> {
   return { db, ledger: { pool: db.pool, shards: 16 } }
 }
 
-test('a pause with a reason shows it, and the audit keeps who paused and resumed', async () => {
+test('a pause with a reason shows it, and the audit records who paused and resumed', async () => {
   const { ledger } = await seeded()
   expect(await pause(ledger, target, { by: 'ada', why: 'the app is being moved' })).toBe(true)
   const pauseReason = 'the app is being moved'
@@ -59,14 +59,14 @@ test('a resume that only makes a probe due is in the audit, and one that changes
   const audit = [{ actor: 'ada', action: 'resume', subject: 'test', detail: { wasPaused: false, probes: 1 } }]
   expect((await listAudit(ledger, { limit: 10 })).entries).toMatchObject(audit)
 
-  // The probe is due already.
+  // The probe is already due.
   const [before] = await db.rows('select * from hookonce.limiter')
   expect(await resume(ledger, target, { by: 'ada', why: 'again' })).toEqual({ wasPaused: false, probes: 0 })
   expect(await db.rows('select * from hookonce.limiter')).toEqual([before])
   expect((await listAudit(ledger, { limit: 10 })).entries).toMatchObject(audit)
 })
 
-test('a resume of what the ledger does not know makes no probe due', async () => {
+test('a resume of an unknown name makes no probe due', async () => {
   const { db, ledger } = await seeded()
   await db.rows(`with l as (
       insert into hookonce.limiter (name, has_circuit, state, probe_at)
@@ -96,7 +96,7 @@ test('a pause that waits for another one keeps the reason of the first', async (
   expect((await listAudit(ledger, { limit: 10 })).entries).toEqual([])
 })
 
-test('a pause of what the ledger does not know, or with half a reason, changes nothing', async () => {
+test('a pause of an unknown name, or with half a reason, changes nothing', async () => {
   const { ledger } = await seeded()
   await expect(pause(ledger, { source: 'test', subscriber: 'other' })).rejects.toThrow(
     'the ledger knows no subscriber "other" of source "test"',
@@ -105,9 +105,9 @@ test('a pause of what the ledger does not know, or with half a reason, changes n
   expect(await listPaused(ledger)).toEqual([])
 })
 
-test('one connection is enough to learn that a name is unknown', async () => {
+test('one connection is enough to report an unknown name', async () => {
   const { db } = await seeded()
-  // If it needed a second one, as many callers as connections would wait for each other.
+  // If a call needed a second connection, as many callers as connections would wait for each other.
   const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 1, connectionTimeoutMillis: 10_000 }))
   onTestFinished(() => pool.end())
   const ledger = { pool, shards: 16 }

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-test('the chain of an event tells when each step and message was committed, and what an effect returned', async () => {
+test('the chain of an event has the commit time of each step and message, and the result of each effect', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { outbox: { publishers: { '*': async () => undefined } } })
   hooks.on(

@@ -65,7 +65,7 @@ test('a failed event runs again when it is replayed, with its counters at zero a
   ])
 })
 
-test('a replay of one subscriber leaves the others alone', async () => {
+test('a replay of one subscriber does not change the others', async () => {
   const db = await freshDatabase()
   const runs: string[] = []
   const hooks = testHooks(db)
@@ -83,7 +83,7 @@ test('a replay of one subscriber leaves the others alone', async () => {
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(1)
 })
 
-test('an event that is still being worked on is not replayed', async () => {
+test('an event in progress is not replayed', async () => {
   const db = await freshDatabase()
   let finish = (): void => undefined
   const hooks = testHooks(db)
@@ -97,7 +97,7 @@ test('an event that is still being worked on is not replayed', async () => {
   await inState(db, 'processed')
 })
 
-test('an unknown id and an id that is not unique are refused, each with what to do', async () => {
+test('an unknown id and an ambiguous id are refused, each with advice', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 40, { state: 'processed' })
   const hooks = testHooks(db)
@@ -130,7 +130,7 @@ test('a body past its retention cannot be replayed, whether it is swept yet or n
   expect(await db.rows(JOBS)).toMatchObject([{ state: 'failed' }])
 })
 
-test('a subscriber that came after the receipt gets its job by a replay, if it wants the type', async () => {
+test('a subscriber that was registered after the receipt gets its job by a replay, if it subscribes to the type', async () => {
   const db = await freshDatabase()
   const before = testHooks(db)
   before.on('test', '*', () => undefined, { name: 'old' })
@@ -157,7 +157,7 @@ test('a subscriber that came after the receipt gets its job by a replay, if it w
   ).toEqual([{ name: 'new' }, { name: 'old' }])
 })
 
-test('a replay for a subscriber that nobody knows is refused, with those that are known', async () => {
+test('a replay for an unknown subscriber is refused, with the known names', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db)
   hooks.on('test', '*', () => undefined, { name: 'one' })
@@ -236,7 +236,7 @@ test('a plan names exactly what the replay of failed jobs then replays', async (
   expect(await db.number(`select count(*) from hookonce.job where state = 'failed'`)).toBe(0)
 })
 
-test('failed jobs whose bodies have gone, or have expired, do not stand in the way of those that can be replayed', async () => {
+test('failed jobs whose bodies are deleted or expired do not block those that can be replayed', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 3, { ageDays: 60, shard: 0, state: 'failed' })
   await db.rows(`update hookonce.job set finished_at = now() - interval '60 days'`)
@@ -255,11 +255,11 @@ test('failed jobs whose bodies have gone, or have expired, do not stand in the w
   expect(await db.number(`select count(*) from hookonce.job where state = 'failed'`)).toBe(6)
 })
 
-test('a job that was mended between the plan and the replay is not run again', async () => {
+test('a job that was processed between the plan and the replay is not run again', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 2, { shard: 0, state: 'failed' })
   let mended = false
-  // Another operator is quicker: what this one planned has been replayed, and processed, by then.
+  // Another operator is quicker: the planned jobs have been replayed and processed by then.
   const racing = {
     query: async (query: { name?: string; text: string; values: unknown[] }) => {
       if (query.name === 'hookonce_replay' && !mended) {

@@ -13,7 +13,7 @@ import { jobsAre } from '../../support/jobs.ts'
 import { commitMessages, newMessage } from '../../support/outbox.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
-/* What operate/ says of a ledger at one look, of its failures, and of one event. */
+/* The functions of operate/ that summarise a ledger, its failures, and one event. */
 
 function ledgerOf({ pool }: TestDatabase): LedgerTables {
   return { pool, shards: 16 }
@@ -44,7 +44,7 @@ test('the status of an empty ledger names its schema, and nothing else', async (
   })
 })
 
-test('the status counts what waits, runs and failed, and names what is paused or unattended', async () => {
+test('the status counts waiting, running and failed jobs, and names paused and unattended subscribers', async () => {
   const db = await freshDatabase()
   const mail = await seedJobs(db, 5, { source: 'shop', subscriber: 'mail' })
   await seedJobs(db, 2, { source: 'shop', subscriber: 'books', state: 'failed' })
@@ -53,7 +53,7 @@ test('the status counts what waits, runs and failed, and names what is paused or
   await db.rows(`update hookonce.job set due_at = now() - interval '1 hour' where subscriber = $1`, [mail])
   await db.rows(`update hookonce.source set paused_at = now() where name = 'bank'`)
   await commitMessages(db, newMessage('m', { topic: 'paid' }))
-  // Two workers, of which one serves mail and runs two of its jobs; a third has died.
+  // Two workers, one of which serves mail and runs two of its jobs. A third has died.
   const worker = await seedWorker(db)
   await db.rows('update hookonce.worker set serves = array[$2::integer] where id = $1', [worker, mail])
   const idle = await seedWorker(db)
@@ -93,7 +93,7 @@ async function failWith(db: TestDatabase, subscriber: number, reasons: readonly 
     )
 }
 
-test('failures are grouped by source, subscriber and error, whatever ids the error names', async () => {
+test('failures are grouped by source, subscriber and error, with any ids in the error', async () => {
   const db = await freshDatabase()
   const mail = await seedJobs(db, 6, { source: 'shop', subscriber: 'mail', state: 'failed' })
   const books = await seedJobs(db, 1, { source: 'shop', subscriber: 'books', state: 'failed' })
@@ -135,7 +135,7 @@ test('failures are grouped by source, subscriber and error, whatever ids the err
   expect([await count({ since: old }), await count({ until: old })]).toEqual([4, 3])
 })
 
-test('one event is read with its whole chain, to its steps and messages', async () => {
+test('one event is read with its whole chain, including its steps and messages', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { outbox: { publishers: { paid: () => undefined } } })
     .on(

@@ -12,8 +12,8 @@ import { telemetryFile } from '../../support/telemetry-file.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * Secrets and bodies are planted everywhere, then everything that can go wrong does, and every
- * output is searched: logs, metrics, spans, the admin API, the command line, answers to senders.
+ * Plants secrets and bodies everywhere, causes every kind of failure, and searches every output:
+ * logs, metrics, spans, the admin API, the command line, answers to senders.
  */
 
 const signing = (text: string): string => `whsec_${Buffer.from(text).toString('base64')}`
@@ -30,12 +30,12 @@ const SECRETS = {
   senderHeader: 'planted-authorization-of-the-sender',
   guess: 'planted-wrong-admin-token',
 }
-/** In the body of an event that its destination repeats. The ledger keeps such an answer. */
+/** In the body of an event that its destination echoes. The ledger keeps this answer. */
 const REPEATED_CARD = '4242-0000-1111-2222'
-/** In the body of another event. Only those who may read bodies see it. */
+/** In the body of another event. Only callers that may read bodies see it. */
 const CARD = '4000-5555-6666-7777'
 
-/** A destination that is being debugged: it refuses every request, and answers with it. */
+/** A destination in debug mode: it refuses every request, and echoes it. */
 async function echo(): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = ''
@@ -119,7 +119,7 @@ test('no output holds a planted secret, and none but the payload itself holds a 
   await until('an attempt is exported', () => spans().some(({ name }) => name === 'POST'))
   await until('it is logged', () => /attempt retrying|job failed|circuit opened/.test(gateway.output.stderr))
 
-  // The admin API: every question, each token, and what it answers to a wrong one.
+  // The admin API: every read with each token, and its answer to a wrong token.
   const { json } = await post('/tokens', { name: 'reader', role: 'viewer', why: 'a test' })
   const viewer = String(json.token)
   const [{ id }] = (await get('/events')).json.data
@@ -141,7 +141,7 @@ test('no output holds a planted secret, and none but the payload itself holds a 
   }
   expect(outputs.get('metrics as application/openmetrics-text')).toContain('# {trace_id="')
 
-  // The command line, also where it cannot reach the database.
+  // The command line, also without a reachable database.
   const plain = ['status', 'failures', `show ${id}`]
   const more = [
     'stats',
@@ -186,7 +186,7 @@ test('no output holds a planted secret, and none but the payload itself holds a 
   )
   expect(found).toEqual([])
 
-  // Headers are shown with their event, to those who may read the ledger.
+  // Headers are shown with their event, to callers that may read the ledger.
   const signed = signatures.filter((text) => text.length > 20)
   const shown = [...outputs].filter(([, text]) => signed.some((signature) => text.includes(signature)))
   expect(shown.map(([name]) => name)).toEqual([`hookonce show ${id} --json`])

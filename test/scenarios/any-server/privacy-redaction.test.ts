@@ -83,7 +83,7 @@ test('a hidden id of the object is in no column, and events of a batch are redac
   ])
 })
 
-test('the headers that are stored tell neither the length nor a digest of the original body', async () => {
+test('the stored headers reveal neither the length nor a digest of the original body', async () => {
   const db = await freshDatabase()
   const { listen } = receiving(db, { sources: { test: testSource({ redact: ['$.user'] }) } })
   const body = JSON.stringify({ id: 'evt_1', type: 'a', user: 'x'.repeat(1_234) })

@@ -3,7 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-/* Polls so rarely that no poll happens during a test: jobs are found by announcement only. */
+/* The poll interval is longer than a test, so jobs are found only by announcement. */
 const NEVER_MS = 600_000
 
 const listeners = (db: TestDatabase): Promise<number> =>
@@ -34,18 +34,18 @@ test('work that one process leaves is announced to the worker of another', async
   await until('it is handled', () => handled.length === 1)
 })
 
-test('none is overheard, however announcements and claims fall together', async () => {
+test('no announcement is lost, in any order of announcements and claims', async () => {
   const db = await freshDatabase()
   const { receiver, handled } = await apart(db)
   for (let n = 0; n < 2_000; n += 1) {
     const delivered = deliver(receiver, { id: `evt_${n}`, type: 'a' })
-    // Now and then one delivery waits for its answer, so that the next ones are in another commit.
+    // Some deliveries wait for their answer, so that the next ones are in another commit.
     if (n % 7 === 0) await delivered
   }
   await until('all are handled', () => handled.length === 2_000)
 })
 
-test('what others say on the channel is not believed', async () => {
+test('invalid announcements of others are ignored', async () => {
   const db = await freshDatabase()
   const { receiver, handled } = await apart(db)
   const subscriber = await db.number('select id from hookonce.subscriber')
@@ -54,13 +54,13 @@ test('what others say on the channel is not believed', async () => {
   await deliver(receiver, { id: 'evt_1', type: 'a' })
   await until('it is handled', () => handled.length === 1)
   // A well-formed announcement of a shard that does not exist: a worker that claimed there would
-  // fail. Sent more than once, because announcements during a look are forgotten.
+  // fail. Sent more than once, because announcements during a search are forgotten.
   for (let n = 0; n < 50; n += 1) await say(`99999999/${subscriber}`)
   await deliver(receiver, { id: 'evt_2', type: 'a' })
   await until('the next one as well', () => handled.length === 2)
 })
 
-test('a worker whose ear was cut off listens again, and hears of what came meanwhile', async () => {
+test('a worker whose listening connection was cut listens again, and finds the work announced meanwhile', async () => {
   const db = await freshDatabase()
   const { receiver, handled } = await apart(db)
   await db.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen hookonce%'

@@ -16,7 +16,7 @@ function workersOf(db: TestDatabase, app: App): Promise<{ id: number; dead: bool
   ])
 }
 
-test('when a worker is killed in the middle of a handler, another takes the job over after the lease', async () => {
+test('if a worker is killed during a handler, another takes over the job after the lease', async () => {
   const db = await freshDatabase()
   const killed = await startApp(db, { options: quick })
   await startApp(db, { options: quick, receives: false })
@@ -37,7 +37,7 @@ test('when a worker is killed in the middle of a handler, another takes the job 
   expect(await workersOf(db, killed)).toMatchObject([{ dead: true }])
 })
 
-test('a worker that was frozen past its lease finds its completion refused, and goes on under a fresh id', async () => {
+test('a worker that was frozen past its lease cannot complete, and continues under a new id', async () => {
   const db = await freshDatabase()
   const frozen = await startApp(db, { options: quick })
   const successor = await startApp(db, { options: quick, receives: false })
@@ -87,7 +87,7 @@ test('a handler that blocks its process past the lease cannot complete what anot
   expect(await db.rows('select pid from effect')).toEqual([{ pid: successor.pid }])
 })
 
-test('a lone process that was blocked past its lease completes its own job, and does not call itself dead', async () => {
+test('a lone process that was blocked past its lease completes its own job, and does not declare itself dead', async () => {
   const db = await freshDatabase()
   const app = await startApp(db, { options: quick })
   await app.send({ id: 'evt_1', type: 'blockfirst.a', ms: 3_000 })

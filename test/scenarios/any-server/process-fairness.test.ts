@@ -58,7 +58,7 @@ test('20,000 queued jobs of a tenant do not delay the single event of another', 
   await until('the single event was processed', () => order.includes('quiet'))
   const place = order.indexOf('quiet')
 
-  // In the first round of claims, which goes through 16 shards with 8 slots.
+  // This happens in the first round of claims, which visits 16 shards with 8 slots.
   expect(place).toBeLessThan(16 * 8)
   await hooks.stop({ drainMs: 0 })
   expect(await db.number(`select count(*) from hookonce.job where state = 'received'`)).toBeGreaterThan(
@@ -81,11 +81,12 @@ test('10,000 queued jobs of a tenant do not use up the rate that it shares with 
   await queue(db, 'quiet', 20)
   await until('the quiet tenant is done', () => order.filter((one) => one === 'quiet').length === 20)
 
-  // They take turns: each event of the one waits for a few of the other, not for the backlog.
+  // The tenants take turns: each event of one tenant waits for a few of the other, not for its
+  // backlog.
   expect(order.length - before).toBeLessThan(20 * 8)
 })
 
-test('tenants with a backlog each get half of the slots, whatever their numbers of subscribers', async () => {
+test('tenants with a backlog each get half of the slots, with any number of subscribers', async () => {
   const db = await freshDatabase()
   const hooks = twoTenants(db, 8)
   const running = { loud: 0, quiet: 0 }
@@ -104,7 +105,7 @@ test('tenants with a backlog each get half of the slots, whatever their numbers 
   expect(running).toEqual({ loud: 4, quiet: 4 })
 })
 
-test('a subscriber whose handlers hang leaves room for those that are idle', async () => {
+test('a subscriber whose handlers hang leaves slots to idle subscribers', async () => {
   const db = await freshDatabase()
   const hooks = twoTenants(db, 8)
   let hanging = 0
@@ -115,7 +116,7 @@ test('a subscriber whose handlers hang leaves room for those that are idle', asy
   })
   hooks.on('quiet', '*', (event) => void done.push(event.key))
   await hooks.start()
-  // Born leased, until the process has no more room for it; the rest waits.
+  // Jobs are born leased until the process has no free slot. The remaining jobs wait.
   for (let n = 0; n < 20; n += 1) await send(hooks, 'loud', `loud_${n}`)
   await until('it has all the room that it gets', () => hanging === 7)
   for (let n = 0; n < 20; n += 1) await send(hooks, 'quiet', `quiet_${n}`)

@@ -22,7 +22,7 @@ test('suspects follow each other without waiting for a poll', async () => {
   expect(got.sort()).toEqual(ids)
 })
 
-test('what a worker gives back may have to wait for a lock: its heart goes on beating', async () => {
+test('handing work back may wait for a lock: the heartbeats continue', async () => {
   const db = await freshDatabase()
   let reason: unknown
   const hooks = testHooks(db, { leaseMs: 1_000 }).on('test', '*', async (event, ctx) => {
@@ -36,7 +36,7 @@ test('what a worker gives back may have to wait for a lock: its heart goes on be
   await deliver(hooks, { id: 'done', type: 'x' })
   await until('it is done', () => db.number(`select count(*) from hookonce.job where state = 'processed'`))
   await deliver(hooks, { id: 'long', type: 'x' })
-  // As if the reply to a claim had been lost long ago, and another transaction locked the job.
+  // As if the reply to a claim had been lost long ago, while another transaction locked the job.
   await db.rows(
     `update hookonce.job set state = 'processing', worker = (select max(id) from hookonce.worker),
        started_at = now() - interval '1 minute' where state = 'processed'`,
@@ -58,7 +58,7 @@ test('what a worker gives back may have to wait for a lock: its heart goes on be
   client.release()
 })
 
-test('a worker whose listening connection hears nothing any more stops all the same', async () => {
+test('a worker whose listening connection receives nothing still stops', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const told: string[] = []
@@ -78,12 +78,12 @@ test('a worker whose listening connection hears nothing any more stops all the s
   const stopped = hooks.stop({ drainMs: 100 })
   await until('the handler is told', () => told.length === 1)
   expect(told[0]).toContain('this process is stopping')
-  // Its work cannot be settled over dead connections, so it is not awaited.
+  // Its work cannot be settled over dead connections, so nothing waits for it.
   proxy.cut()
   await stopped
 })
 
-test('a handler may be waited for without an end, and two that stop wait for the same', async () => {
+test('a stop may wait for a handler without limit, and two stops wait for the same handler', async () => {
   const db = await freshDatabase()
   let finish = (): void => undefined
   let aborted = false
@@ -109,7 +109,7 @@ test('a handler may be waited for without an end, and two that stop wait for the
   await expect(hooks.start()).rejects.toThrow(/cannot start again/)
 })
 
-test('large bodies that wait in the ledger arrive as they came', async () => {
+test('large bodies that wait in the ledger arrive unchanged', async () => {
   const db = await freshDatabase()
   const got = new Map<string, string>()
   const hooks = testHooks(db).on(

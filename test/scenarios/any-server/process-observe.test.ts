@@ -11,7 +11,7 @@ function sample(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
 
-test('the metrics tell of a known sequence what happened in it', async () => {
+test('the metrics of a known sequence are exact', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxDelayMs: 1 } })
   hooks.on(
@@ -35,7 +35,7 @@ test('the metrics tell of a known sequence what happened in it', async () => {
   })
   await hooks.pause('test')
   await deliver(hooks, { id: 'evt_waiting', type: 'good' })
-  // Each is reported when the reply to its commit has come, in any order.
+  // Each run is reported when the reply to its commit has arrived, in any order.
   await until('the attempts are reported', async () => {
     return (
       sample(await hooks.metrics(), 'hookonce_attempt_seconds_count{source="test",subscriber="app"}') === 5
@@ -80,7 +80,7 @@ test('a logger that throws harms neither the acknowledgement nor the job', async
   warnings.mockRestore()
 })
 
-test('the log tells of events by their ids, and never a secret, a signature or a body', async () => {
+test('the log names events by their ids, and never a secret, a signature or a body', async () => {
   const db = await freshDatabase()
   const written: string[] = []
   const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((chunk) => {

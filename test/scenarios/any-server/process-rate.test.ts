@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 
 const RATE = { perSecond: 40, burst: 4 }
 
-/** The id of a limiter with a full bucket, written by hand. */
+/** The id of a limiter with a full bucket, inserted by the test. */
 async function seedLimiter(db: TestDatabase, columns = RATE): Promise<number> {
   return db.number(
     `insert into hookonce.limiter (name, has_circuit, per_second, burst, tokens)
@@ -113,7 +113,7 @@ test('tokens that are given back can be taken again, but not beyond the burst', 
   expect((await takeTokens(db.pool, limiter, 100)).granted).toBe(5)
 })
 
-test('a claim that waited for the lock with an older time takes nothing away', async () => {
+test('a claim that waited for the lock with an older time takes no tokens away', async () => {
   const db = await freshDatabase()
   const limiter = await seedLimiter(db, { perSecond: 1, burst: 10 })
   await db.rows(`update hookonce.limiter set tokens = 3, refilled_at = now() + interval '1 hour'`)

@@ -3,7 +3,7 @@ import { HookonceError, Permanent, RetryAfter } from '../../../src/index.ts'
 import type { TestHooks } from '../../../src/testing/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 
-/* The delays are those of production: the clock of the test moves over them. */
+/* The delays are the default ones: the clock of the test skips them. */
 
 const JOB = 'select state::text, attempt, crashes, reason from hookonce.job'
 
@@ -14,7 +14,7 @@ async function rowsOf<Row = Record<string, unknown>>(
   return (await pool.query(text)).rows as Row[]
 }
 
-test('a handler that fails twice and then succeeds is processed at its third attempt, with both failures told', async () => {
+test('a handler that fails twice and then succeeds is processed at its third attempt, with both failures recorded', async () => {
   const hooks = unstarted()
   hooks.on('test', '*', (_event, ctx) => {
     if (ctx.attempt < 3) throw new Error(`failure ${ctx.attempt}`)
@@ -70,7 +70,7 @@ test('a permanent error fails the job at its first attempt', async () => {
   ])
 })
 
-test('RetryAfter puts the next attempt off by at least what it asks for, on the clock of the database', async () => {
+test('RetryAfter delays the next attempt by at least its delay, on the clock of the database', async () => {
   const hooks = unstarted()
   hooks.on('test', '*', () => {
     throw new RetryAfter(3_600_000, 'the API is busy')
@@ -88,7 +88,7 @@ test('RetryAfter puts the next attempt off by at least what it asks for, on the 
   ).toEqual([{ seconds: 3600 }])
 })
 
-test('a job past its age is failed however many attempts it has left', async () => {
+test('a job past its maximum age fails, with any number of attempts left', async () => {
   const hooks = unstarted({ retry: { maxAgeMs: 3_600_000 } })
   let runs = 0
   hooks.on('test', '*', () => {
@@ -108,7 +108,7 @@ test('a job past its age is failed however many attempts it has left', async () 
   ])
 })
 
-test('whatever is thrown, it is recorded and the process lives on', async () => {
+test('any thrown value is recorded, and the process continues', async () => {
   const hooks = unstarted()
   const odd: Record<string, unknown> = {
     'odd.undefined': undefined,
@@ -134,7 +134,7 @@ test('whatever is thrown, it is recorded and the process lives on', async () => 
   expect(errors).toMatchObject({
     'odd.undefined': 'thrown: undefined',
     'odd.string': 'thrown: just text',
-    'odd.bare': 'thrown: something that has no text',
+    'odd.bare': 'thrown: a value without a text',
     'odd.nul': 'Error: before\uFFFDafter',
     'odd.forever': 'RetryAfter: no number',
   })
@@ -142,7 +142,7 @@ test('whatever is thrown, it is recorded and the process lives on', async () => 
   expect(errors['odd.surrogate']).toMatch(/^Error: x+\uFFFD?$/)
 })
 
-test('a delay longer than the ledger can count does not keep other jobs from being settled', async () => {
+test('a delay longer than the ledger can store does not stop other jobs from being settled', async () => {
   const days = 24 * 3_600_000
   const hooks = unstarted({ retry: { maxAgeMs: 365 * days, maxDelayMs: 100 * days } })
   hooks.on('test', '*', (event) => {
@@ -158,7 +158,7 @@ test('a delay longer than the ledger can count does not keep other jobs from bei
   ).toHaveLength(1)
 })
 
-test('a handler that overruns its time is aborted, its job is retried, and its slot is free for others', async () => {
+test('a handler that exceeds its timeout is aborted, its job is retried, and its slot is free for others', async () => {
   const hooks = unstarted({ retry: { baseDelayMs: 3_600_000, maxDelayMs: 3_600_000 } })
   let aborted: unknown
   hooks.on(

@@ -6,10 +6,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-/*
- * Endings share their commits: what is wrong with one of them must not reach the others, nor a run
- * that is over.
- */
+/* Outcomes share their commits. A fault of one must affect neither the others nor an ended run. */
 const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 
 interface Held {
@@ -18,7 +15,7 @@ interface Held {
   readonly subscriber: number
 }
 
-/** Jobs that a worker holds with fence 3. */
+/** Jobs that a worker holds, with fence 3. */
 async function heldJobs(db: TestDatabase, ids: readonly string[]): Promise<Held[]> {
   const hooks = testHooks(db).on('test', '*', () => undefined)
   await hooks.ledger()
@@ -63,7 +60,7 @@ test('a run that has lost its job to another neither writes nor completes it', a
   expect(await db.rows('select type from effect')).toEqual([{ type: 'fence 3' }])
 })
 
-test('a write that takes longer than the server may be silent is refused, and holds up the others once', async () => {
+test("a write that takes longer than the server's timeout is refused, and delays the others once", async () => {
   const db = await freshDatabase()
   const [slow, good, slowToo, better] = await heldJobs(db, ['a', 'b', 'c', 'd'])
   if (!slow || !good || !slowToo || !better) throw new Error('no jobs')
@@ -82,7 +79,7 @@ test('a write that takes longer than the server may be silent is refused, and ho
     { type: 'better' },
     { type: 'good' },
   ])
-  // Once with others and once alone: the second batch knew the statement.
+  // Once with others and once alone: the second batch recognised the statement.
   expect(await db.number('select last_value from tries')).toBe(2)
 })
 
@@ -104,7 +101,7 @@ test('a write that fails as if the ledger were down leaves its batch at once, an
   expect(await alone(failing)).toMatchObject({ kind: 'refused', error: { code: '53200' } })
 })
 
-test('jobs that are committed alone and deadlock are tried again, and both are written', async () => {
+test('jobs that are committed alone and deadlock are retried, and both are written', async () => {
   const db = await freshDatabase()
   const jobs = await heldJobs(db, ['a', 'b'])
   await db.rows(
@@ -115,7 +112,7 @@ test('jobs that are committed alone and deadlock are tried again, and both are w
   const { alone } = writeCommitter({ writes: pool, pool: db.pool })
   const gate = await db.pool.connect()
   await gate.query('select pg_advisory_lock(1)')
-  // Both change one row, wait at the gate, and want the row of the other.
+  // Both jobs change one row, wait for each other, and then need the row of the other.
   const ended = jobs.map((job, index) => {
     const add = (id: number) => ({
       text: 'update account set balance = balance + 1 where id = $1',
@@ -142,7 +139,7 @@ test('jobs that are committed alone and deadlock are tried again, and both are w
 const circular: Record<string, unknown> = {}
 circular.itself = circular
 
-describe('a write that cannot be done fails its own job, and none beside it', () => {
+describe('a write that cannot be done fails its own job, and no other', () => {
   test.each([
     ['too few values', { text: INSERT, values: ['x'] }],
     ['too many values', { text: 'insert into effect (type) values ($1)', values: ['x', 'y'] }],
@@ -178,7 +175,7 @@ describe('a write that cannot be done fails its own job, and none beside it', ()
   })
 })
 
-test('a person decides on an effect beside subscribers with an order', async () => {
+test('a person decides on an effect while subscribers have an order', async () => {
   const db = await freshDatabase()
   const got: string[] = []
   let calls = 0
@@ -208,7 +205,7 @@ test('a person decides on an effect beside subscribers with an order', async () 
     db.number(`select count(*) from hookonce.job where state = 'attention'`),
   )
   await until('the lane is empty', () => got.length === ordered.length)
-  // On whichever connection it is: all of them have passed lanes on.
+  // On any connection: all of them have released lanes.
   await hooks.attention.confirmDone('charge', { by: 'anna', why: 'the bank says so' })
   for (const id of ordered) await deliver(hooks, { id: `${id}-2`, type: 'ordered' })
   await until('the lane is empty again', () => got.length === 2 * ordered.length)

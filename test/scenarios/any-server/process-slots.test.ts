@@ -10,7 +10,7 @@ function inState(db: TestDatabase, state: string, count: number): Promise<unknow
   })
 }
 
-/** Counts how many handlers run at once. */
+/** Counts the handlers that run at the same time. */
 function gauge() {
   let running = 0
   const seen = { most: 0 }
@@ -41,7 +41,7 @@ test('no more handlers run at once than the process allows, whether claimed or b
   ])
 })
 
-test('a job is not passed by because a claim that found nothing had the room for it', async () => {
+test('a job is not skipped because a claim that found nothing held its slot', async () => {
   const db = await freshDatabase()
   const receiver = testHooks(db)
   const ran: string[] = []
@@ -49,7 +49,7 @@ test('a job is not passed by because a claim that found nothing had the room for
   for (const hooks of [receiver, worker])
     hooks.on('test', '*', (event) => void ran.push(event.key), { name: 'app', concurrency: 1 })
   for (let n = 0; n < 40; n += 1) await deliver(receiver, { id: `${n}`, type: 'a' })
-  // Others are at work on all but one: they look due, and a claim passes them by.
+  // Other transactions hold all but one job: the held jobs look due, and a claim skips them.
   const { rows } = await db.pool.query(
     `update hookonce.job set due_at = now() where receipt_id = (select min(receipt_id::text)::uuid from hookonce.job)
      returning receipt_id, (select event_key from hookonce.receipt where id = receipt_id) as key`,
@@ -112,7 +112,7 @@ test('each subscriber has a job of its own: one that fails does not make another
   ])
 })
 
-test('where the worker has room, a job is born leased and needs no claim', async () => {
+test('if a slot is free, a job is born leased and needs no claim', async () => {
   const db = await freshDatabase()
   await db.rows(`
     create table born (state text, worker int, fence int);
@@ -130,7 +130,7 @@ test('where the worker has room, a job is born leased and needs no claim', async
   expect(await db.rows('select fence, attempt from hookonce.job')).toEqual([{ fence: 1, attempt: 1 }])
 })
 
-test('where every slot is taken, a job waits in the ledger and is claimed when one is free', async () => {
+test('if every slot is taken, a job waits in the ledger and is claimed when a slot is free', async () => {
   const db = await freshDatabase()
   let finish = (): void => undefined
   const hooks = testHooks(db, { concurrency: 1 })
@@ -154,7 +154,7 @@ test('where every slot is taken, a job waits in the ledger and is claimed when o
   ])
 })
 
-/** Locks the job of an event, so that it cannot be settled, until it is told to let go. */
+/** Locks the job of an event, so that it cannot be settled, until the lock is released. */
 async function holdJob(db: TestDatabase, key: string): Promise<() => Promise<void>> {
   const client = await db.pool.connect()
   await client.query('begin')
@@ -176,7 +176,7 @@ const stateOf = async (db: TestDatabase, key: string): Promise<string | undefine
   return job?.state
 }
 
-test('a slot is for a handler: when it has ended the next begins, and the commit need not be waited for', async () => {
+test('a slot is for a handler: when it has ended the next begins, without waiting for the commit', async () => {
   const db = await freshDatabase()
   let letGo = async (): Promise<void> => undefined
   const states: (string | undefined)[] = []
@@ -196,7 +196,7 @@ test('a slot is for a handler: when it has ended the next begins, and the commit
   expect(states).toEqual(['processing'])
 })
 
-test('what a handler has handed over to be written is there when its slot is given to the next', async () => {
+test('the writes that a handler handed over are committed when its slot is given to the next', async () => {
   const db = await freshDatabase()
   await db.rows('create table business (event_key text primary key)')
   const seen: unknown[] = []
@@ -214,7 +214,7 @@ test('what a handler has handed over to be written is there when its slot is giv
             `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
           ),
         )
-        // Would run at once if there were room.
+        // This job would run at once if a slot were free.
         await deliver(hooks, { id: 'evt_3', type: 'a' })
         seen.push([await stateOf(db, 'evt_2'), await stateOf(db, 'evt_3')])
         await letGo()
@@ -229,7 +229,7 @@ test('what a handler has handed over to be written is there when its slot is giv
   expect(seen).toEqual([['received', 'received'], written, written])
 })
 
-test('what a process that only receives has accepted, a process that only works picks up', async () => {
+test('a process that only works runs the jobs that a process that only receives has accepted', async () => {
   const db = await freshDatabase()
   const receiver = await startApp(db, { works: false })
   for (let n = 0; n < 10; n += 1)
@@ -262,7 +262,7 @@ test.each([
     await hooks.pause('test', subscriber)
     await deliver(hooks, { id: 'evt_1', type: 'a' })
     await deliver(hooks, { id: 'evt_2', type: 'a' })
-    // A poll of another process must not take them either.
+    // A poll of another process must not claim them either.
     const other = testHooks(db)
     other.on('test', '*', (event) => void runs.push(event.key), { name: 'app' })
     await other.start()
@@ -297,7 +297,7 @@ test('pausing one subscriber leaves the others running', async () => {
   ).toEqual([{ name: 'one' }])
 })
 
-test('pausing what does not exist says so', async () => {
+test('pausing an unknown name is refused', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db)
   hooks.on('test', '*', () => undefined, { name: 'one' })

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 const JOB = 'select state::text, fence, attempt, crashes, worker, reason from hookonce.job'
 const PROCESSED = `select count(*) from hookonce.job where state = 'processed'`
 
-test('a process that is asked to stop finishes what is in flight, and retires its worker', async () => {
+test('a process that stops finishes its work in flight, and retires its worker', async () => {
   const db = await freshDatabase()
   const app = await startApp(db)
   await app.send({ id: 'evt_1', type: 'slow.a', ms: 400 })
@@ -23,7 +23,7 @@ test('a process that is asked to stop finishes what is in flight, and retires it
   expect(await db.rows('select dead_at is not null as dead from hookonce.worker')).toEqual([{ dead: true }])
 })
 
-test('a handler that does not end in time is handed back with its attempt returned', async () => {
+test('a handler that does not end in time is handed back, and its attempt does not count', async () => {
   const db = await freshDatabase()
   const app = await startApp(db, { stop: { drainMs: 100 } })
   await app.send({ id: 'evt_1', type: 'hang.a' })
@@ -61,7 +61,7 @@ test('a handler that honours its signal is handed back the same way', async () =
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
 })
 
-test('what waits in the ledger when a process stops is left for the next one', async () => {
+test('jobs that wait in the ledger when a process stops are left for the next one', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { concurrency: 1 })
   const started: string[] = []
@@ -98,7 +98,7 @@ test('a delivery that is being accepted while its process stops is either run to
   }
 })
 
-test('every event that was acknowledged under load takes effect once, though processes stop and start', async () => {
+test('every event that was acknowledged under load takes effect once, although processes stop and start', async () => {
   const db = await freshDatabase()
   const acknowledged = new Set<string>()
   let sent = 0
@@ -138,7 +138,7 @@ test('every event that was acknowledged under load takes effect once, though pro
   ])
 })
 
-test('a process stops although its ledger is out of reach', async () => {
+test('a process stops although its ledger is unreachable', async () => {
   const db = await freshDatabase()
   const app = await startApp(db, { stop: { drainMs: 100 }, options: { leaseMs: 1_000 } })
   await app.send({ id: 'evt_1', type: 'hang.a' })

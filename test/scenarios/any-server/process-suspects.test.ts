@@ -8,12 +8,12 @@ import { commitMessages, newMessage } from '../../support/outbox.ts'
 import { supervise } from '../../support/supervise.ts'
 import { until } from '../../support/until.ts'
 
-/* Who is blamed when a process dies: model/suspects.ts has the rule. */
+/* The suspects after a crash of a process: model/suspects.ts has the rule. */
 
 const quick = { leaseMs: 1_000, pollMs: 20 }
 const PROCESSED = `select count(*) from hookonce.job where state = 'processed'`
 
-/** The wait after a crash doubles: moves the clock on until nothing is left to do. */
+/** The delay after a crash doubles. Moves the clock until all work is done. */
 async function allFinished(db: TestDatabase, count: number): Promise<void> {
   await until(
     `${count} jobs are finished`,
@@ -102,14 +102,14 @@ test('three processes that are killed from outside bury no job, however few they
   ])
 }, 90_000)
 
-test('what was in flight in one process that was killed is recovered side by side', async () => {
+test('jobs in flight in one killed process are recovered in parallel', async () => {
   const db = await freshDatabase()
   const count = 32
   const killed = await startApp(db, { options: quick })
   for (let n = 1; n <= count; n += 1) await killed.send({ id: `evt_${n}`, type: 'gather.a', count })
   await until('all are in flight', () => killed.said.filter((line) => 'hanging' in line).length === count)
   killed.kill('SIGKILL')
-  // Each ends only when all of them run at the same time.
+  // Each run ends only when all of them run at the same time.
   await startApp(db, { options: quick, receives: false })
   await until('all are processed', async () => (await db.number(PROCESSED)) === count)
   expect(await db.rows('select distinct attempt, crashes from hookonce.job')).toEqual([
@@ -117,7 +117,7 @@ test('what was in flight in one process that was killed is recovered side by sid
   ])
 })
 
-/** Handlers that tell how many ran at once, and of which kinds. */
+/** Handlers that record how many ran at once, and of which kinds. */
 function watched(meanwhile: (event: Event) => Promise<unknown> = async () => undefined): {
   handler: Handler
   kinds: string[][]
@@ -137,7 +137,7 @@ function watched(meanwhile: (event: Event) => Promise<unknown> = async () => und
   }
 }
 
-/** Delivers events and gives each type of them so many crashes. */
+/** Delivers events and sets the number of crashes of each type. */
 async function suspected(db: TestDatabase, crashes: Record<string, number>, events: string[]): Promise<void> {
   const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'app' })
   for (const [n, type] of events.entries()) await deliver(receiver, { id: `${n}`, type })
@@ -148,7 +148,7 @@ async function suspected(db: TestDatabase, crashes: Record<string, number>, even
     )
 }
 
-test('jobs of two crashes run a few at a time, and beside others', async () => {
+test('jobs of two crashes run a few at a time, in parallel to others', async () => {
   const db = await freshDatabase()
   const types = [...Array(12).fill('twice'), ...Array(12).fill('other')]
   await suspected(db, { twice: 2 }, types)
@@ -170,7 +170,8 @@ test('jobs of more crashes run alone', async () => {
   const types = [...Array(12).fill('other'), ...Array(4).fill('often')]
   await suspected(db, { often: 3 }, types)
   const { handler, kinds } = watched(async ({ type, key }) => {
-    // An event that comes meanwhile is recorded, and does not disturb who must be alone.
+    // An event that arrives meanwhile is recorded, and does not disturb the job that must run
+    // alone.
     if (type === 'often') await deliver(hooks, { id: `while ${key} runs`, type: 'other' })
   })
   const hooks = testHooks(db, { concurrency: 64 }).on('test', '*', handler, { name: 'app' })
@@ -180,7 +181,7 @@ test('jobs of more crashes run alone', async () => {
   expect(kinds.filter((kind) => kind.includes('often'))).toEqual(Array(4).fill(['often']))
 })
 
-test('a job that runs alone also runs beside no message that is published', async () => {
+test('a job that runs alone runs in parallel to no published message either', async () => {
   const db = await freshDatabase()
   await suspected(db, { often: 3 }, ['often'])
   await commitMessages(db, ...Array.from({ length: 40 }, (_, n) => newMessage(`m${n}`, { key: `k${n % 8}` })))
@@ -202,7 +203,7 @@ test('a job that runs alone also runs beside no message that is published', asyn
     async () => {
       seen.push(publishing)
       await commitMessages(db, newMessage('late'))
-      // Several polls of the relay.
+      // Waits for several polls of the relay.
       for (let n = 0; n < 10; n += 1) {
         await new Promise((resolve) => setTimeout(resolve, 20))
         seen.push(publishing)

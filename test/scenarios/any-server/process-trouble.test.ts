@@ -10,17 +10,17 @@ import { until } from '../../support/until.ts'
 
 const PROCESSED = `select count(*) from hookonce.job where state = 'processed'`
 
-/** As a provider does: until it is acknowledged. */
+/** Sends like a provider: until the event is acknowledged. */
 async function sendUntilTaken(app: App, payload: TestPayload): Promise<void> {
   await until(`${payload.id} is acknowledged`, async () => {
     const answer = await app.send(payload).catch(() => undefined)
-    // Read to its end, so that its connection is used again.
+    // The body is read to its end, so that the connection is reused.
     await answer?.arrayBuffer()
     return answer?.ok
   })
 }
 
-test('connections that are cut again and again cost time, not events and not effects', async () => {
+test('connections that are cut again and again cost time, but no event and no effect', async () => {
   const db = await freshDatabase()
   const app = await startApp(db, {
     options: { leaseMs: 6_000, pollMs: 20, retry: { baseDelayMs: 10, maxDelayMs: 100 } },
@@ -36,7 +36,7 @@ test('connections that are cut again and again cost time, not events and not eff
     }
     sent = true
   })()
-  // Only those of hookonce: the handlers' own pool is theirs to mend.
+  // Only the connections of hookonce: the handlers' own pool is not its concern.
   let cut = 0
   for (let round = 0; round < 12 || !sent; round += 1) {
     cut += await db.number(`select count(*) filter (where ended) from (
@@ -46,7 +46,7 @@ test('connections that are cut again and again cost time, not events and not eff
   }
   await sending
   expect(cut).toBeGreaterThan(10)
-  // A claim whose reply was lost is found out after half a minute at the latest.
+  // A claim whose reply was lost is detected after at most half a minute.
   await until('all are processed', async () => (await db.number(PROCESSED)) === 60, 60_000)
 
   expect(app.process.exitCode).toBeNull()
@@ -56,7 +56,7 @@ test('connections that are cut again and again cost time, not events and not eff
   ).toEqual([{ count: 60, events: 60 }])
 }, 120_000)
 
-test('a lease that its worker does not know of, because the reply was lost, is handed back and run', async () => {
+test('a lease that its worker does not know, because the reply was lost, is handed back and run', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { leaseMs: 600 })
   const attempts: number[] = []
@@ -76,7 +76,7 @@ test('a lease that its worker does not know of, because the reply was lost, is h
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
 })
 
-test('a handler that runs for long is not taken for a lost lease', async () => {
+test('a long-running handler is not mistaken for a lost lease', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { leaseMs: 500 })
   let runs = 0
@@ -147,7 +147,7 @@ test('handlers that take every connection of a pool starve its heartbeats, and n
   const heldFor: Record<string, number> = { short: 20, long: 1_200 }
   hooks.on('test', '*', async (event, ctx) => {
     const client = await pool.connect()
-    // The first run of a long one outlasts the lease; what is retried is quick.
+    // The first run of a long event exceeds the lease. Its retry is quick.
     await new Promise((resolve) => setTimeout(resolve, ctx.attempt === 1 ? heldFor[event.type] : 5))
     client.release()
   })
@@ -176,7 +176,7 @@ test('two thousand events that one process accepted are run by two others, each 
   )
   expect(await db.number(`select count(*) from hookonce.job where state = 'received'`)).toBe(next)
   const workers = { receives: false, options: { pollMs: 20 } }
-  // No run ends before both have begun some: the first to start could do it all alone.
+  // No run ends before both processes have begun some: otherwise the first could do all the work.
   const lock = await lockTable(db, 'run')
   await Promise.all([startApp(db, workers), startApp(db, workers)])
   await until('both are at work', async () => {

@@ -13,7 +13,7 @@ import { seedJobs } from '../../support/seed.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* The moments between two steps of a worker, held open by a pool that takes its time. */
+/* The moments between two steps of a worker, prolonged by a pool with a delay. */
 
 const deaf = observers([])
 
@@ -78,7 +78,7 @@ async function workerOn(
   return worker
 }
 
-test('a job whose lease changed hands while the claim was on its way is not run under it', async () => {
+test('a job whose lease changed hands while the claim was in transit is not run under it', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 1)
   let worker: Worker | undefined
@@ -153,7 +153,7 @@ test('a stop waits for the delivery that has a slot reserved, and hands its job 
   await delay(100)
   expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(1)
 
-  // The accept commits a job that is born leased, and hands it over.
+  // The accept commits a job that is born leased, and passes it to the worker.
   const [job] = await db.rows<JobRef>(
     `update hookonce.job set state = 'processing', worker = $1, fence = 1, attempt = 1, started_at = now()
      returning shard, receipt_id as "receiptId", subscriber, fence`,
@@ -172,7 +172,7 @@ test('a run that lost its lease and ends late is not mistaken for the run that f
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 1)
   let settled = (): void => undefined
-  // The first run's settlement is refused, and its reply comes late.
+  // The settlement of the first run is refused, and its reply comes late.
   const pool = slowSettle(db, () => new Promise((resolve) => (settled = resolve)))
   const signals: AbortSignal[] = []
   await workerOn(pool, {
@@ -192,7 +192,7 @@ test('a run that lost its lease and ends late is not mistaken for the run that f
   await until('the second run began', () => signals.length === 2)
   settled()
   await delay(50)
-  // What is in flight is what a lost lease aborts.
+  // A lost lease aborts exactly the work in flight.
   await db.rows(`update hookonce.worker set dead_at = now()`)
   await until('the second run was aborted too', () => signals[1]?.aborted)
 })

@@ -144,7 +144,7 @@ test.each(POINTS)('a relay that is killed $when loses nothing and keeps the orde
 })
 
 test.each(POINTS)(
-  'a relay that is frozen past its lease $when changes nothing when it goes on',
+  'a relay that is frozen past its lease $when changes nothing when it continues',
   async ({ at }) => {
     const db = await freshDatabase()
     const { url, got } = await recorder()
@@ -176,7 +176,7 @@ test.each(POINTS)(
   },
 )
 
-test('a message that kills its relay is given up after five crashes, and its neighbours live', async () => {
+test('a message that kills its relay fails after five crashes, and its neighbours are published', async () => {
   const db = await freshDatabase()
   const { url, got } = await recorder()
   await commitMessages(

@@ -47,7 +47,7 @@ async function receiver(...statuses: number[]): Promise<{ url: string; got: Got[
   return { url: `${await listening(server)}/in`, got }
 }
 
-test('by HTTP a message arrives signed, with its id as key, and is tried again under the same id until a 2xx', async () => {
+test('by HTTP a message arrives signed, with its id as key, and is retried under the same id until a 2xx', async () => {
   const db = await freshDatabase()
   const { url, got } = await receiver(500, 302)
   const hooks = testHooks(db, {
@@ -80,7 +80,7 @@ test('by HTTP a message arrives signed, with its id as key, and is tried again u
   expect(verified).toEqual({ a: 'é 🪝' })
 })
 
-test('what a receiver answered is the reason of the failure', async () => {
+test('the answer of a receiver is the reason of the failure', async () => {
   const { url } = await receiver(503)
   const failing = toHttp({ url, secret: SECRET })(message, options)
   await expect(failing).rejects.toThrow(`PUBLISH_FAILED: ${url} answered 503: what it says`)
@@ -135,7 +135,7 @@ test.each(redisClients)('a stream of Redis gets one entry for each id, by $name'
   expect(await looking.ttl(`hookonce:{t}:${message.id}`)).toBeGreaterThan(86_000)
 })
 
-test('a stream of Redis is trimmed where that is asked for', async () => {
+test('a stream of Redis is trimmed if configured', async () => {
   const port = await redisServer()
   const client = new Redis({ port, host: '127.0.0.1' })
   onTestFinished(() => client.disconnect())
@@ -189,7 +189,7 @@ test.each(natsClients)('a stream of JetStream stores a message once, by $name', 
 })
 
 test.each(natsClients)(
-  'a subject that no stream takes is a failure, not a message lost, by $name',
+  'a subject without a stream is a failure, and the message is not lost, by $name',
   async ({ publisher }) => {
     const port = await natsServer()
     const publish = await publisher(port)
@@ -243,6 +243,6 @@ test.each([
     make: () => toJetStream({ client: {} as never, headers: natsHeaders }),
     says: 'must be a JetStream client',
   },
-])('a publisher that is configured wrongly says so: $says', ({ make, says }) => {
+])('a publisher with a wrong configuration is refused: $says', ({ make, says }) => {
   expect(make).toThrow(says)
 })

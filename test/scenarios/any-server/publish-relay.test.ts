@@ -19,7 +19,7 @@ function deferred(): { promise: Promise<void>; resolve: () => void } {
   return { promise, resolve }
 }
 
-test('several relays with a moody publisher publish every key in order, and everything', async () => {
+test('several relays with an unreliable publisher publish everything, and every key in order', async () => {
   const db = await freshDatabase()
   const seed = Date.now() % 2 ** 31
   let state = seed
@@ -55,7 +55,7 @@ test('several relays with a moody publisher publish every key in order, and ever
 })
 
 test.each([100, 1])(
-  'whatever a receiver says, the relay goes on: a reason may be any text, after %i attempts',
+  'the relay continues after any answer of a receiver: a reason may be any text, after %i attempts',
   async (maxAttempts) => {
     const db = await freshDatabase()
     const got: string[] = []
@@ -84,7 +84,7 @@ test.each([100, 1])(
   },
 )
 
-test('a key whose first message fails holds back its own, and no other', async () => {
+test('a key whose first message fails blocks only its own messages', async () => {
   const db = await freshDatabase()
   const got: string[] = []
   let broken = true
@@ -133,7 +133,7 @@ test('a publisher that hangs takes no slot from another', async () => {
   await allPublished(db)
 })
 
-test('messages without a key are published beside each other', async () => {
+test('messages without a key are published in parallel', async () => {
   const db = await freshDatabase()
   const together = deferred()
   let started = 0
@@ -147,7 +147,7 @@ test('messages without a key are published beside each other', async () => {
   expect(started).toBe(4)
 })
 
-test('what fails too often is given up with its reason, the next of its key goes on, and a replay publishes it', async () => {
+test('a message that fails too often is failed with its reason, the next of its key follows, and a replay publishes it', async () => {
   const db = await freshDatabase()
   let broken = true
   const got: unknown[] = []
@@ -231,7 +231,7 @@ test('RetryAfter is honoured, and a publisher that takes too long is interrupted
   expect(lane).toMatchObject({ reason: 'RetryAfter: busy' })
 })
 
-test('a relay that stops finishes the message at hand and hands the rest of the lane back, unharmed', async () => {
+test('a relay that stops finishes the current message and hands the rest of the lane back, unchanged', async () => {
   const db = await freshDatabase()
   const hanging = deferred()
   const got: unknown[] = []
@@ -267,7 +267,7 @@ test('a relay that is stopped in a publisher that hangs does not count the attem
   ])
 })
 
-test('a lane that was leased without the relay learning of it is handed back, and published', async () => {
+test("a lane that was leased without the relay's knowledge is handed back, and published", async () => {
   const db = await freshDatabase()
   await commitMessages(db, newMessage('m1'))
   const got: unknown[] = []
@@ -275,7 +275,7 @@ test('a lane that was leased without the relay learning of it is handed back, an
   const { relay } = await relayOn(db, ({ payload, attempt }) => got.push([payload, attempt]), {
     leaseMs: 600,
   })
-  // As a claim that was committed and whose reply was lost.
+  // Like a claim that was committed and whose reply was lost.
   await db.rows(
     `update hookonce.outbox_lane set worker = $1, fence = 1, attempt = 1, started_at = now() - interval '1 minute'`,
     [relay.id],
@@ -284,7 +284,7 @@ test('a lane that was leased without the relay learning of it is handed back, an
   expect(got).toEqual([['m1', 1]])
 })
 
-test('marks that the ledger does not take are made again, and the message is not published again', async () => {
+test('marks that the ledger refuses are made again, and the message is not published again', async () => {
   const db = await freshDatabase()
   let failures = 0
   const pool: Pool = Object.create(db.pool, {
@@ -308,7 +308,7 @@ test('marks that the ledger does not take are made again, and the message is not
   expect(got).toEqual(['m1', 'm2'])
 })
 
-test('finished messages are swept when they were kept long enough; what waits is not', async () => {
+test('finished messages are deleted at the end of their retention; waiting ones are not', async () => {
   const db = await freshDatabase()
   const { relay } = await relayOn(db, ({ payload }) => {
     if (payload === 'failed') throw new Permanent('never')
@@ -324,7 +324,7 @@ test('finished messages are swept when they were kept long enough; what waits is
   expect((await db.rows(STATES)).map(({ payload }) => payload)).toEqual(['waiting', 'young'])
 })
 
-test('an idle relay asks once a poll, and is woken by what its own process commits', async () => {
+test('an idle relay queries once per poll, and commits of its own process wake it', async () => {
   const db = await freshDatabase()
   const got: unknown[] = []
   const hooks = testHooks(db, {
@@ -336,7 +336,7 @@ test('an idle relay asks once a poll, and is woken by what its own process commi
     else await ctx.transaction(async (tx) => void tx.publish('a', event.key))
   })
   await hooks.start()
-  // The worker and the relay have looked once, and would look again in an hour.
+  // The worker and the relay have searched once, and would search again in an hour.
   await deliver(hooks, { id: 'evt_1', type: 'end' })
   await until('it is published', () => got.length === 1)
   await deliver(hooks, { id: 'evt_2', type: 'transaction' })
@@ -344,7 +344,7 @@ test('an idle relay asks once a poll, and is woken by what its own process commi
   await allPublished(db)
 })
 
-test('the metrics tell what waits, what failed, and how old it is', async () => {
+test('the metrics have the number and age of waiting and failed messages', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, {
     outbox: {

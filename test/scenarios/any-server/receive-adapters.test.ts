@@ -28,7 +28,7 @@ async function told(answer: Response): Promise<Told> {
   }
 }
 
-// node:http sends any method and any header, which the global fetch does not.
+// node:http can send any method and any header, unlike the global fetch.
 function byNode(url: string, { method = 'POST', body = '', headers = {} }: Sent): Promise<Told> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers, agent: false }, (incoming) => {

@@ -7,7 +7,7 @@ import { SENDER, signed, testSource } from '../../support/source.ts'
 import { type Lock, lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
-/* Every row of "How a delivery is answered", each with what it leaves in the ledger. */
+/* Every row of "How a delivery is answered", with its rows in the ledger. */
 
 const PAID = { id: 'evt_1', type: 'invoice.paid' }
 
@@ -38,7 +38,7 @@ describe('recorded', () => {
     ])
   })
 
-  test('a provider that wants exactly 200 gets 200', async () => {
+  test('a provider that requires exactly 200 gets 200', async () => {
     const db = await freshDatabase()
     const shop = lemonsqueezy({ secret: 'squeeze' })
     const { post } = receiving(db, { sources: { shop } })
@@ -55,7 +55,7 @@ describe('recorded', () => {
     ])
   })
 
-  test('a provider that wants 204 gets it without a body, by fetch and by node:http', async () => {
+  test('a provider that requires 204 gets it without a body, by fetch and by node:http', async () => {
     const db = await freshDatabase()
     const sources = { test: custom({ ...SENDER, acceptedStatus: 204 }) }
     const { send, listen } = receiving(db, { sources })
@@ -145,7 +145,7 @@ describe('known already', () => {
 })
 
 describe('same key, other body', () => {
-  test('the first body stands; the other is answered 200 and counted with its hash', async () => {
+  test('the first body stays; the other is answered 200 and counted with its hash', async () => {
     const db = await freshDatabase()
     const { send, stop } = receiving(db)
     const other = JSON.stringify({ ...PAID, amount: 2 })
@@ -173,7 +173,7 @@ describe('same key, other body', () => {
     expect(await duplicates(db)).toEqual([{ count: 2, mismatches: 1, hash: sha256(other) }])
   })
 
-  test("mismatch: 'reject' answers 409, and the first body stands as well", async () => {
+  test("mismatch: 'reject' answers 409, and the first body stays as well", async () => {
     const db = await freshDatabase()
     const { send, stop } = receiving(db, { sources: { test: testSource({ mismatch: 'reject' }) } })
     const other = JSON.stringify({ ...PAID, amount: 2 })
@@ -348,7 +348,7 @@ describe('refused', () => {
     expect(await rejections(db)).toEqual([{ source, code, count: 1 }])
   })
 
-  test('a provider that wants another status for a bad signature gets it', async () => {
+  test('a provider that requires another status for a bad signature gets it', async () => {
     const db = await freshDatabase()
     const mail = custom({
       provider: 'mail',
@@ -365,7 +365,7 @@ describe('refused', () => {
 })
 
 describe('rotation', () => {
-  test('the receipt tells which of two secrets matched', async () => {
+  test('the receipt has the position of the secret that matched', async () => {
     const db = await freshDatabase()
     const old = stripe({ secret: 'whsec_old' })
     const { post } = receiving(db, { sources: { stripe: stripe({ secret: ['whsec_new', 'whsec_old'] }) } })
@@ -384,7 +384,7 @@ describe('rotation', () => {
 })
 
 describe('overloaded', () => {
-  /** As many commits as may be under way at once; whatever comes next waits. */
+  /** As many commits as may be in flight at once. Later deliveries wait. */
   async function twoInFlight(send: Receiver['send'], lock: Lock): Promise<Promise<Response>[]> {
     const first = send({ id: 'evt_1', type: 'a' })
     await lock.waiters(1)
@@ -393,7 +393,7 @@ describe('overloaded', () => {
     return [first, second]
   }
 
-  test('with the queue full it answers 503 and Retry-After; what waited is recorded when the ledger moves on', async () => {
+  test('with the queue full it answers 503 and Retry-After; waiting deliveries are recorded when the ledger answers', async () => {
     const db = await freshDatabase()
     const { hooks, send, stop } = receiving(db, {
       options: { limits: { maxWaiting: 1, retryAfterSeconds: 7 } },

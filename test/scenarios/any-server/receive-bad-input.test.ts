@@ -9,7 +9,7 @@ import { signed, testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * Anyone can send anything. Nothing of it may be stored unsigned, crash the process, or fill the
+ * Anyone can send anything. Unsigned input must not be stored, crash the process, or fill the
  * ledger.
  */
 
@@ -30,7 +30,7 @@ test('a body announced over the limit is refused before any of it is sent', asyn
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_TOO_LARGE', count: 1 }])
 })
 
-test('a chunked body without end is read no further than the limit', async () => {
+test('an endless chunked body is read no further than the limit', async () => {
   const db = await freshDatabase()
   const { listen, stop } = receiving(db, { options: { limits: { maxBodyBytes: 100_000 } } })
   const client = await rawConnection(await listen())
@@ -40,22 +40,22 @@ test('a chunked body without end is read no further than the limit', async () =>
   const answer = client.closed().finally(() => {
     flooding = false
   })
-  // As fast as it is taken, until the server cuts us off.
+  // Sends as fast as the server reads, until the server closes the connection.
   while (flooding) {
     if (!client.socket.write(chunk))
       await Promise.race([new Promise((done) => client.socket.once('drain', done)), answer])
     await turn()
   }
   expect(await answer).toMatch(/^HTTP\/1.1 413 .*connection: close.*"BODY_TOO_LARGE"/is)
-  // What the limit allows, and what the kernel holds for both sides; not what a sender would like
-  // to send.
+  // At most the limit plus the buffers of the kernel on both sides, not the amount that a sender
+  // wants to send.
   expect(client.socket.bytesWritten).toBeLessThan(16 * 1024 * 1024)
   await stop()
   expect(await receipts(db)).toBe(0)
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_TOO_LARGE', count: 1 }])
 })
 
-test('a request that breaks off leaves nothing', async () => {
+test('a truncated request leaves nothing', async () => {
   const db = await freshDatabase()
   const { hooks, listen, stop } = receiving(db)
   const client = await rawConnection(await listen())
@@ -70,7 +70,7 @@ test('a request that breaks off leaves nothing', async () => {
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'BODY_INCOMPLETE', count: 1 }])
 })
 
-test('a body that stalls is answered 408, and its bytes are let go', async () => {
+test('a body that stalls is answered 408, and its bytes are released', async () => {
   const db = await freshDatabase()
   const { listen, send, stop } = receiving(db, {
     options: { limits: { bodyTimeoutMs: 200, maxHeldBytes: 1_000 } },
@@ -81,18 +81,18 @@ test('a body that stalls is answered 408, and its bytes are let go', async () =>
     client.write(lines('POST /in/test HTTP/1.1', 'host: x', length))
     client.write(length.startsWith('t') ? `384\r\n${'x'.repeat(900)}\r\n` : 'x'.repeat(900))
     const answer = await client.closed()
-    // An announced body that would not fit is refused at once; the other is read, and waited for in
-    // vain.
+    // An announced body that would not fit is refused at once. The other body is read until its
+    // deadline.
     if (length.startsWith('t')) expect(answer).toMatch(/^HTTP\/1.1 408 .*connection: close.*"BODY_STALLED"/is)
     else expect(answer).toMatch(/^HTTP\/1.1 503 .*"OVERLOADED"/s)
   }
-  // Were the 900 bytes still held, this would be refused.
+  // If the 900 bytes were still held, this would be refused.
   expect((await send({ ...GOOD, padding: 'x'.repeat(500) })).status).toBe(202)
   await stop()
   expect(await receipts(db)).toBe(1)
 })
 
-test('a body that was read before it reached us is refused at once, and says so', async () => {
+test('a body that was read before hookonce is refused at once, with the reason', async () => {
   const db = await freshDatabase()
   const { hooks, post, stop } = receiving(db)
   const request = new Request('http://localhost/in/test', signed(GOOD))
@@ -101,7 +101,7 @@ test('a body that was read before it reached us is refused at once, and says so'
 
   const receive = hooks.node()
   const server = createServer((incoming, response) => {
-    // As a body parser in front of us does.
+    // Like a body parser that runs before hookonce.
     incoming.resume().on('end', () => void receive(incoming, response))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -137,7 +137,7 @@ test.each([
   ['NUL', '{"id":"evt_\\u0000","type":"a\\u0000b","text":"\\u0000"}'],
   ['half a surrogate pair', '{"id":"evt_\\ud800","type":"\\udfff"}'],
   ['everything that is hard to quote', JSON.stringify({ id: `'"\\{},NULL\n\t🪝`, type: '%s; drop table' })],
-])('%s in id, type and body is stored, and recognised when it comes again', async (_name, body) => {
+])('%s in id, type and body is stored, and recognised in a repeat', async (_name, body) => {
   const db = await freshDatabase()
   const ran: unknown[] = []
   const { hooks, send } = receiving(db, { handler: (event) => ran.push(event.payload) })
@@ -152,7 +152,7 @@ test.each([
   expect(ran).toEqual([JSON.parse(body)])
 })
 
-test('ids that differ only in what a database cannot hold are different events', async () => {
+test('ids that differ only in characters that a database cannot hold are different events', async () => {
   const db = await freshDatabase()
   const { send } = receiving(db)
   for (const id of ['x\\ud800', 'x\\ud801', 'x\\u0000', 'x\\ufffd']) {
@@ -209,7 +209,7 @@ test('5,000 different requests from strangers leave as many rows as there are re
   }
   await stop()
   expect((await count()) - before).toBe(4)
-  // Statistics know one name for all sources that do not exist.
+  // Statistics have one name for all unknown sources.
   expect(await db.rows('select distinct source from hookonce.rollup order by source')).toHaveLength(2)
   expect(
     await db.rows(
@@ -256,7 +256,7 @@ test('a header that lists signed headers by odd names is refused, by node:http a
   )
 })
 
-test('a content-length that a framework has joined from two equal ones is no reason to refuse', async () => {
+test('a content-length that a framework has joined from two equal ones is not refused', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db)
   const { headers, ...rest } = signed(GOOD)

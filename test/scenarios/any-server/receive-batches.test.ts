@@ -6,7 +6,7 @@ import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * One request with many events: one receipt each, and acknowledged only when all of them are
+ * One request with many events: one receipt per event, and an acknowledgement only when all are
  * recorded.
  */
 
@@ -51,7 +51,7 @@ test('n events make n receipts, and a redelivery with one new event adds one', a
   expect(seen).toContainEqual(['d', mail('d')])
 })
 
-test('a batch of more events than may wait is recorded all the same', async () => {
+test('a batch of more events than the queue holds is still recorded', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db, { sources: { mail: source }, options: { limits: { maxWaiting: 3 } } })
   const events = Array.from({ length: 20 }, (_, n) => mail(`e${n}`))
@@ -68,7 +68,7 @@ test('an event is recorded in the bytes of its sender', async () => {
   expect(rows.map(({ body }) => String(body))).toEqual([`[${event}]`, '[{"sg_event_id":"b","event":"x"}]'])
 })
 
-test('an event of a batch that has no key is recorded under one of its own', async () => {
+test('an event of a batch without a key is recorded under a derived key', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db, { sources: { mail: source } })
   const answer = await post(batch([mail('a'), { event: 'x' }]), '/in/mail')
@@ -77,7 +77,7 @@ test('an event of a batch that has no key is recorded under one of its own', asy
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(2)
 })
 
-test('nothing of a batch is acknowledged while the ledger is out of reach', async () => {
+test('nothing of a batch is acknowledged while the ledger is unreachable', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db, { sources: { mail: source } })
   await post(batch([mail('a')]), '/in/mail')
@@ -98,7 +98,7 @@ test('a batch without events leaves a trace', async () => {
   ])
 })
 
-test('where every event carries its signature, one that is wrong refuses the delivery', async () => {
+test('if every event carries its signature, a wrong one refuses the delivery', async () => {
   const db = await freshDatabase()
   const payments = adyen({ secret: '44782def547aaa06c910c43932b1eb0c' })
   const { post } = receiving(db, { sources: { payments } })

@@ -5,7 +5,7 @@ import * as binary from '../../../src/ledger/driver/binary.ts'
 import { bytesOf } from '../../../src/ledger/driver/escaped-bytes.ts'
 import { freshDatabase } from '../../support/database.ts'
 
-/* What is encoded here must arrive in a real server as what was meant: the format is the server's, not ours. */
+/* Encoded values must arrive in a real server unchanged: the server defines the format. */
 
 const RUNS = 60
 
@@ -47,7 +47,7 @@ test('timestamps arrive to the millisecond, before 2000 and before 1970 too, and
     'timestamptz',
     fc.option(
       fc.oneof(
-        // A driver that reads years before 1 would be another test.
+        // Years before 1 would need a driver that reads them.
         fc.integer({ min: Date.UTC(1000, 0), max: Date.UTC(9999, 11) }),
         fc.constantFrom(0, -1, Date.UTC(1999, 11, 31, 23, 59, 59, 999), Date.UTC(2000, 0, 1)),
       ),
@@ -80,7 +80,7 @@ test('texts arrive as they are, undefined as null, NUL and half surrogates as U+
       { nil: undefined },
     ),
     binary.texts,
-    // A Buffer turns what is no character into U+FFFD, as the encoder must.
+    // A Buffer turns invalid characters into U+FFFD, as the encoder must.
     (value) => (value === undefined ? null : Buffer.from(value.replaceAll('\0', '\uFFFD')).toString()),
   ))
 

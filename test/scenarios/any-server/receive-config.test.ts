@@ -6,7 +6,7 @@ import { receiving, silent } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 
 const sources = { test: testSource() }
-/** Wrong on purpose: what a program in JavaScript may pass. */
+/** Wrong on purpose: values that a program in JavaScript may pass. */
 const make = (options: object): unknown => hookonce({ sources, ...options } as Options)
 const on = (...args: unknown[]): unknown => {
   const hooks = hookonce({ sources })
@@ -136,7 +136,7 @@ const wrong: { name: string; making: () => unknown; says: string[] }[] = [
   },
 ]
 
-test.each(wrong)('$name is refused at once, in words that help', ({ making, says }) => {
+test.each(wrong)('$name is refused at once, with advice', ({ making, says }) => {
   expect(making).toThrow('CONFIG_INVALID')
   for (const text of says) expect(making).toThrow(text)
 })
@@ -157,7 +157,7 @@ test('two handlers of one type with names of their own are two subscribers', asy
   ).toEqual([{ name: 'one' }, { name: 'two' }])
 })
 
-test('a handler that comes after the first delivery, or after start(), is refused', async () => {
+test('a handler that is registered after the first delivery, or after start(), is refused', async () => {
   const db = await freshDatabase()
   const { hooks, send } = receiving(db)
   await send({ id: 'evt_1', type: 'a' })
@@ -167,7 +167,7 @@ test('a handler that comes after the first delivery, or after start(), is refuse
   expect(() => started.hooks.on('test', 'b', nothing)).toThrow('before start()')
 })
 
-test('a source that nobody listens to is refused at start, and its deliveries are not swallowed', async () => {
+test('a source without a subscriber is refused at start, and its deliveries are not swallowed', async () => {
   const db = await freshDatabase()
   const { hooks, send } = receiving(db, { types: 'none' })
   await expect(hooks.start()).rejects.toMatchObject({ code: 'SUBSCRIBER_MISSING' })

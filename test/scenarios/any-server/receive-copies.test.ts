@@ -47,7 +47,7 @@ test('200 copies at once through two receivers are one receipt, one job, one run
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-test('200 copies of which half carry another body: the first stands and the others are mismatches', async () => {
+test('200 copies, half with another body: the first stays and the others are mismatches', async () => {
   const db = await freshDatabase()
   const apps = await Promise.all([startApp(db), startApp(db)])
   const [one, other] = apps
@@ -75,11 +75,11 @@ test('200 copies of which half carry another body: the first stands and the othe
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-/** The same batch in two orders through two connections, as two receivers would send it. */
+/** The same batch in two orders over two connections, as from two receivers. */
 async function inOppositeOrders(db: TestDatabase, batch: readonly NewWork[]): Promise<Accepted[]> {
   const pools = [batch, [...batch].reverse()].map((order) => ({
     order,
-    // A closing connection may still get the error that its database was dropped.
+    // A closing connection may still receive the error that its database was dropped.
     pool: new pg.Pool({ connectionString: db.url, max: 1 }).on('error', () => undefined),
   }))
   try {
@@ -123,8 +123,8 @@ test('two receivers that record the same events in opposite order do not deadloc
     const batch = Array.from({ length: BATCH }, (_, n) => workOf(`evt_${round}_${n}`))
     const outcomes = await inOppositeOrders(db, batch)
     expect(outcomes.filter(({ outcome }) => outcome === 'recorded')).toHaveLength(BATCH)
-    // The losing receiver got the hash of the recorded body, although that was committed after its
-    // own statement began.
+    // The losing receiver got the hash of the recorded body, although it was committed after the
+    // receiver's statement began.
     const known = outcomes.filter((outcome) => outcome.outcome === 'known')
     expect(known).toHaveLength(BATCH)
     expect(new Set(known.map(({ bodySha256 }) => Buffer.from(bodySha256).toString('hex')))).toEqual(

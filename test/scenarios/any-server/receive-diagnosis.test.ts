@@ -7,8 +7,8 @@ import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * A refused delivery is looked into after its answer: our own log says why, and the sender learns
- * nothing of it.
+ * A refused delivery is diagnosed after its answer: the log of hookonce has the reason, and the
+ * sender gets nothing.
  */
 
 const live = stripe({ secret: 'whsec_live' })
@@ -19,7 +19,7 @@ function request(sender: SigningSource, body = BODY): RequestInit {
   return { method: 'POST', headers: sender.sign({ body: BODY }), body }
 }
 
-test('the log of rejections says why, next to the code; the answer does not', async () => {
+test('the log of rejections has the reason, next to the code; the answer does not', async () => {
   const db = await freshDatabase()
   const lines: Record<string, unknown>[] = []
   const warn = (fields: Record<string, unknown>): void => void lines.push(fields)
@@ -47,11 +47,11 @@ test('the log of rejections says why, next to the code; the answer does not', as
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
 })
 
-test('each of several faults that come at once is explained, of one source as of many', async () => {
+test('each of several simultaneous faults is explained, of one source and of many', async () => {
   const db = await freshDatabase()
   const found: unknown[] = []
   const warn = (fields: Record<string, unknown>, message: string): void => {
-    if (message === 'why a delivery was refused') found.push(fields.detail)
+    if (message === 'refused delivery diagnosed') found.push(fields.detail)
   }
   const { post, stop } = receiving(db, {
     sources,
@@ -81,11 +81,11 @@ test('each of several faults that come at once is explained, of one source as of
     expect(row?.diagnosis).toContain(cause)
 })
 
-test('under a flood few are looked into, all are counted, and what was found stays', async () => {
+test('under a flood few are diagnosed, all are counted, and earlier findings stay', async () => {
   const db = await freshDatabase()
   const found: unknown[] = []
   const warn = (fields: Record<string, unknown>, message: string): void => {
-    if (message === 'why a delivery was refused') found.push(fields.detail)
+    if (message === 'refused delivery diagnosed') found.push(fields.detail)
   }
   const { post, stop } = receiving(db, {
     sources,
@@ -93,14 +93,13 @@ test('under a flood few are looked into, all are counted, and what was found sta
   })
   await post(request(live, JSON.stringify(JSON.parse(BODY))), '/in/live')
   await until('it was looked into', () => found.length > 0)
-  // One after the other, so that nothing is under way when the next comes.
+  // One after the other, so that no diagnosis is in progress when the next delivery arrives.
   for (let sent = 0; sent < 300; sent += 1) {
     await post(request(live, '{}'), '/in/live')
     await turn()
   }
   await stop()
-  // The same fault, however often it is looked into, is one line; and it does not hide what was
-  // found before.
+  // The same fault is logged once, for any number of diagnoses, and does not hide earlier findings.
   expect(found).toEqual([
     expect.stringContaining('parsed and serialised again'),
     expect.stringContaining('alternatives matches the signature'),

@@ -14,7 +14,7 @@ function tokenOf(body: string, key: KeyObject): Record<string, string> {
   return { 'x-fusionauth-signature-jwt': `${signed}.${proof}` }
 }
 
-test('a delivery whose keys are fetched is recorded once; without keys the sender shall come again', async () => {
+test('a delivery whose keys are fetched is recorded once; without keys the sender must retry', async () => {
   const db = await freshDatabase()
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const keys = JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1' }] })
@@ -45,7 +45,7 @@ test('a delivery whose keys are fetched is recorded once; without keys the sende
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
 })
 
-test('a body that only code can read is recorded as it came, and read again by the handler', async () => {
+test('a body that only code can read is recorded unchanged, and read again by the handler', async () => {
   const db = await freshDatabase()
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const sources = {

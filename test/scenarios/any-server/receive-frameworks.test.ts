@@ -15,8 +15,8 @@ import { receiving } from '../../support/receiver.ts'
 import { signed, testSource } from '../../support/source.ts'
 
 /*
- * Signatures are over bytes. Frameworks read bodies before us, and keep their bytes in places of
- * their own.
+ * Signatures cover bytes. Frameworks read bodies before hookonce, and keep the bytes in different
+ * properties.
  */
 
 type Receive = Inline['node']
@@ -41,7 +41,8 @@ const byFastify =
   }
 
 /**
- * The decorators are called by hand: what compiles these tests does not know Nest's kind of them.
+ * Decorators are called as functions: the compiler of these tests does not support the kind that
+ * Nest uses.
  */
 const byNest =
   (platform: 'express' | 'fastify', rawBody: boolean) =>
@@ -80,7 +81,7 @@ async function byKoa(receive: Receive): Promise<string> {
   return listening(app.listen(0, '127.0.0.1') as Server)
 }
 
-/** A server that has read the body, and leaves a request as some platform does. */
+/** A server that has read the body, and passes the request in the form of some platform. */
 const after =
   (left: (bytes: Buffer) => object) =>
   async (receive: Receive): Promise<string> =>
@@ -133,7 +134,9 @@ const refuses: Record<string, { start: (receive: Receive) => Promise<string>; sa
   'something else': { start: after((bytes) => ({ body: parsed(bytes) })), says: 'request.rawBody = bytes' },
 }
 
-/** Spaces: what a parser and JSON.stringify make of it is not what was signed. */
+/**
+ * With spaces, because JSON.stringify of the parsed body would drop them and break the signature.
+ */
 const EVENT = signed('{ "id": "evt_1",  "type": "a", "amount": 1.0 }')
 const post = (url: string) =>
   fetch(`${url}/webhooks/test`, {
@@ -173,14 +176,14 @@ test.each(Object.entries(refuses))('%s: refused, with the line to write', async 
   expect([inlined.status, await inlined.json()]).toEqual([500, { error: 'BODY_ALREADY_READ' }])
 })
 
-test('bytes that were kept count against the limits', async () => {
+test('kept bytes count against the limits', async () => {
   const db = await freshDatabase()
   const { hooks } = receiving(db, { options: { limits: { maxBodyBytes: 10 } } })
   const start = after((bytes) => ({ rawBody: bytes, headers: { ...EVENT.headers } }))
   expect((await post(await start(hooks.node({ source: 'test' })))).status).toBe(413)
 })
 
-test('a request of the fetch standard that was read is refused, with what to write', async () => {
+test('a request of the fetch standard that was already read is refused, with the line to write', async () => {
   const { fetch: receive } = inline(testSource(), () => undefined, { store: memoryKeys() })
   const request = new Request('http://app.test/in/test', EVENT)
   await request.json()

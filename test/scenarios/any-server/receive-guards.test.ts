@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 import { SENDER, signed, testSource } from '../../support/source.ts'
 
-/* What is refused, or gets no job, besides what its signature says. */
+/* Deliveries that are refused, or get no job, for other reasons than their signature. */
 
 const rejections = (db: TestDatabase): Promise<unknown[]> =>
   db.rows('select source, code, count::int from hookonce.rejection order by source, code')
@@ -134,7 +134,7 @@ test('addresses outside the allow-list are refused before the body is read, and 
     expect(await refused.json()).toEqual({ error: 'ADDRESS_NOT_ALLOWED' })
   }
   expect((await from({ 'x-forwarded-for': '203.0.113.1, 192.0.2.7' })).status).toBe(202)
-  // The fetch standard has no address: nobody can tell, so it is refused.
+  // The fetch standard has no address, so the delivery is refused.
   expect((await receiver.send({ id: 'evt_2', type: 'a' })).status).toBe(403)
   await receiver.stop()
   expect(await rejections(db)).toEqual([{ source: 'test', code: 'ADDRESS_NOT_ALLOWED', count: 3 }])
@@ -156,7 +156,7 @@ test('above the rate genuine deliveries get 429; forged ones do not use it up', 
   expect(await rejections(db)).toContainEqual({ source: 'test', code: 'RATE_LIMITED', count: 2 })
 })
 
-test('a source has its own limit of body bytes, above or below that of all', async () => {
+test('a source has its own limit of body bytes, above or below the general limit', async () => {
   const db = await freshDatabase()
   const sources = { small: testSource(), large: testSource(), usual: testSource() }
   const receiver = receiving(db, {
@@ -174,7 +174,7 @@ test('a source has its own limit of body bytes, above or below that of all', asy
   expect(await Promise.all([status('large', 2_000), status('large', 20_000)])).toEqual([202, 413])
 })
 
-test('limits of a source that is not there, or inline, are refused', () => {
+test('limits of an unknown or inline source are refused', () => {
   expect(() => receiving({ url: '' }, { options: { sourceLimits: { tset: {} } } })).toThrow(
     'sourceLimits.tset: no source is named "tset" (did you mean "test"?)',
   )
@@ -182,5 +182,5 @@ test('limits of a source that is not there, or inline, are refused', () => {
     'expected an IP address or a range',
   )
   const { hooks } = receiving({ url: '' }, { types: 'none', options: { sourceLimits: { test: {} } } })
-  expect(() => hooks.inline('test', () => undefined)).toThrow('sourceLimits.test does not hold')
+  expect(() => hooks.inline('test', () => undefined)).toThrow('sourceLimits.test does not apply')
 })

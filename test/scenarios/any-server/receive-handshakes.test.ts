@@ -4,7 +4,10 @@ import { asana, dropbox, meta, microsoftGraph, slack, x, zoom } from '../../../s
 import { freshDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 
-/* Handshakes, over node:http: each is answered as its provider wants, and leaves nothing in the ledger. */
+/*
+ * Handshakes over node:http: each is answered as its provider requires, and writes nothing to the
+ * ledger.
+ */
 
 test('challenges are answered, and nothing of them is recorded', async () => {
   const db = await freshDatabase()
@@ -30,7 +33,7 @@ test('challenges are answered, and nothing of them is recorded', async () => {
 
   const crc = await get('x?crc_token=abc')
   expect(await crc.json()).toEqual({ response_token: `sha256=${mac('abc', 'base64')}` })
-  // The answer would be the signature of a delivery with this body.
+  // The answer would be a valid signature of a delivery with this body.
   expect((await get(`x?crc_token=${encodeURIComponent('{"tweet_create_events":[]}')}`)).status).toBe(401)
 
   const hub = 'meta?hub.mode=subscribe&hub.challenge=42&hub.verify_token='
@@ -58,7 +61,7 @@ test('challenges are answered, and nothing of them is recorded', async () => {
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
 })
 
-test('other methods stay refused, and a secret that nobody takes is not echoed', async () => {
+test('other methods stay refused, and a secret without onSecret is not echoed', async () => {
   const db = await freshDatabase()
   const sources = {
     slack: slack({ secret: 's' }),
@@ -72,7 +75,7 @@ test('other methods stay refused, and a secret that nobody takes is not echoed',
   expect([hooked.status, hooked.headers.get('x-hook-secret')]).toEqual([401, null])
 })
 
-test('of pings that are all alike each is an event', async () => {
+test('each of several equal pings is an event', async () => {
   const db = await freshDatabase()
   const source = dropbox({ secret: 's' })
   const { post } = receiving(db, { sources: { dropbox: source } })

@@ -42,7 +42,7 @@ test('a receiver killed between commit and reply: the repeat is a duplicate, and
 test('a connection cut between commit and reply: the sender gets 503, and the process runs its stray job once', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
-  // Heartbeats each 2 s look for strays; the lease outlives the cut.
+  // Heartbeats every 2 s look for strays. The lease outlives the cut.
   const app = await startApp({ ...db, url: proxy.url }, { options: { leaseMs: 6_000, pollMs: 50 } })
   proxy.loseRepliesTo('hookonce_accept')
   const sending = app.send(EVENT)

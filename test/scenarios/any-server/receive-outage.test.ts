@@ -6,8 +6,7 @@ import { type Receiver, receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * While the ledger is down: deliveries are refused, and neither the server nor the log is flooded
- * with them.
+ * While the ledger is down, deliveries are refused, and they flood neither the server nor the log.
  */
 
 function recording(): { lines: string[]; logger: Logger } {
@@ -16,10 +15,7 @@ function recording(): { lines: string[]; logger: Logger } {
   return { lines, logger: { info: line, warn: line, error: line } }
 }
 
-/**
- * Waves of new events. Each is answered before the next is sent, as senders that come as fast as
- * they can.
- */
+/** Waves of new events. Each wave is answered before the next is sent, as fast as possible. */
 async function flood({ send }: Receiver): Promise<Response[]> {
   const answers: Response[] = []
   for (let wave = 0; wave < 100; wave += 1) {
@@ -29,7 +25,7 @@ async function flood({ send }: Receiver): Promise<Response[]> {
   return answers
 }
 
-test('a thousand deliveries during an outage make a few attempts and a few lines, and all are told to come back', async () => {
+test('a thousand deliveries during an outage make a few attempts and a few lines, and all get Retry-After', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const { lines, logger } = recording()
@@ -41,7 +37,7 @@ test('a thousand deliveries during an outage make a few attempts and a few lines
   const answers = await flood(receiver)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
   expect(new Set(answers.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['5']))
-  // Each of the hundred waves would make one, and more with every process.
+  // Each of the hundred waves would otherwise make a connection, and more with every process.
   expect(proxy.connections - before).toBeLessThan(40)
   expect(lines.length).toBeLessThan(60)
 

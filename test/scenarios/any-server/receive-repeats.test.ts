@@ -5,12 +5,12 @@ import { receiving } from '../../support/receiver.ts'
 import { lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
 
-/* What the ledger has said of an event is not asked of it again for every repeat. */
+/* The receiver remembers known events, and does not query the ledger for every repeat. */
 
 const EVENT = { id: 'evt_1', type: 'a' }
 const COUNTED = 'select count, mismatches from hookonce.duplicate'
 
-test('a storm of repeats is answered while the ledger cannot be asked, and every one is counted', async () => {
+test('a storm of repeats is answered while the ledger cannot be read, and every one is counted', async () => {
   const db = await freshDatabase()
   const { send, stop } = receiving(db)
   expect((await send(EVENT)).status).toBe(202)
@@ -24,7 +24,7 @@ test('a storm of repeats is answered while the ledger cannot be asked, and every
   expect(await db.number('select count(*) from hookonce.job')).toBe(1)
 })
 
-test('another body under a key that was just repeated is a question for the ledger', async () => {
+test('another body under a key that was just repeated is looked up in the ledger', async () => {
   const db = await freshDatabase()
   const { send, stop } = receiving(db)
   await send(EVENT)
@@ -38,7 +38,7 @@ test('another body under a key that was just repeated is a question for the ledg
   expect(await db.rows(COUNTED)).toEqual([{ count: 2, mismatches: 1 }])
 })
 
-test('an event whose key is about to expire is new as soon as it has', async () => {
+test('an event is new as soon as its key has expired', async () => {
   const db = await freshDatabase()
   const { send } = receiving(db)
   await send(EVENT)

@@ -8,8 +8,8 @@ import { receiving } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * A header that is itself the secret is verified and then forgotten, whichever provider of the
- * catalogue sends it.
+ * A header that is itself the secret is verified and not stored, for every provider of the
+ * catalogue.
  */
 
 const every = await everyProvider()
@@ -48,7 +48,7 @@ test('no provider leaves its secret in the recorded headers, nor does any proxy 
         expect([source, recorded]).not.toEqual([source, expect.stringContaining(text)])
     }
   }
-  // The rest of them have it in the body, which is recorded as it came.
+  // The other providers send it in the body, which is recorded unchanged.
   const inBody = carrying.filter(
     ({ description: { signature } }) => 'at' in signature && IN_BODY.test(signature.at ?? ''),
   )
@@ -62,7 +62,7 @@ test('no provider leaves its secret in the recorded headers, nor does any proxy 
   ])
 })
 
-test('what an earlier version recorded is neither shown nor handed to handlers', async () => {
+test('secret headers that an earlier version recorded are neither shown nor passed to handlers', async () => {
   const db = await freshDatabase()
   const [gitlab] = carrying.filter(({ id }) => id === 'gitlab')
   if (gitlab === undefined) throw new Error('gitlab is not in the catalogue')

@@ -3,7 +3,10 @@ import { slack, stripe } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 
-/* A source in shadow mode verifies and reports; what it cannot verify goes no further, and is not refused either. */
+/*
+ * A source in shadow mode verifies and reports. An unverified delivery is neither processed nor
+ * refused.
+ */
 
 const BODY = '{"id":"evt_1","type":"invoice.paid"}'
 const genuine = stripe({ secret: 'right' })
@@ -14,7 +17,7 @@ const request = (sender: typeof genuine, body = BODY) => ({
   headers: sender.sign({ body }),
 })
 
-test('what cannot be verified is acknowledged and reported, never recorded; what can is processed', async () => {
+test('unverified deliveries are acknowledged and reported, never recorded; verified ones are processed', async () => {
   const db = await freshDatabase()
   const ran: string[] = []
   const { hooks, post, stop } = receiving(db, {
@@ -25,7 +28,7 @@ test('what cannot be verified is acknowledged and reported, never recorded; what
   const answer = await post(request(forged))
   expect([answer.status, await answer.text()]).toEqual([200, '{"status":"ignored"}'])
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
-  // The forged one has taken nothing of the genuine one with the same key.
+  // The forged delivery does not affect the genuine one with the same key.
   expect((await post(request(genuine))).status).toBe(202)
   expect(await hooks.metrics()).toContain(
     'hookonce_shadowed_total{source="test",reason="SIGNATURE_MISMATCH"} 1',

@@ -3,9 +3,9 @@ import { freshDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 import { lockTable } from '../../support/table-lock.ts'
 
-/* A clean stop loses nothing that was told or counted. */
+/* A clean stop loses no acknowledged event and no count. */
 
-test('deliveries under way at a stop are recorded and answered', async () => {
+test('deliveries in progress at a stop are recorded and answered', async () => {
   const db = await freshDatabase()
   const { hooks, send, stop } = receiving(db)
   await hooks.ledger()
@@ -13,7 +13,7 @@ test('deliveries under way at a stop are recorded and answered', async () => {
   const inFlight = send({ id: 'evt_1', type: 'a' })
   await lock.waiters(1)
   const waiting = send({ id: 'evt_2', type: 'a' })
-  // Its bytes must be read before the stop, as those of any delivery that is under way.
+  // Its bytes must be read before the stop, as those of any delivery in progress.
   await new Promise((resolve) => setImmediate(resolve))
   const stopping = stop()
   await lock.release()
@@ -29,7 +29,7 @@ test('counts of duplicates that wait for the ledger at a stop are written', asyn
   const lock = await lockTable(db, 'hookonce.duplicate')
   await send({ id: 'evt_1', type: 'a' })
   await lock.waiters(1)
-  // The ledger is at the first count; this one is held back until it has answered.
+  // The ledger is writing the first count. This one waits for its answer.
   await send({ id: 'evt_1', type: 'a' })
   const stopping = stop()
   await lock.release()
@@ -47,7 +47,7 @@ test('refusals that are being written at a stop are all written', async () => {
   await post({ method: 'GET' })
   await lock.waiters(1)
   const stopping = stop()
-  // The stop goes as far as it can while the first of them still waits.
+  // The stop proceeds as far as possible while the first delivery still waits.
   await new Promise((resolve) => setImmediate(resolve))
   await lock.release()
   await stopping

@@ -5,7 +5,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 
 /*
- * A genuine delivery that is not understood is recorded as it came: it is never acknowledged and
+ * A genuine delivery that cannot be parsed is recorded unchanged: it is never acknowledged and
  * dropped.
  */
 
@@ -61,7 +61,7 @@ test.each<{ what: string; name: Name; body: object; type: string }>([
   expect((await recorded(db)).map((row) => [row.event_type, String(row.body)])).toEqual([[type, text]])
 })
 
-test('what is not understood is recorded even where nobody wants it, and shows in the log of rejections', async () => {
+test('an unparseable delivery is recorded even without a subscriber, and is in the log of rejections', async () => {
   const db = await freshDatabase()
   const { hooks, post, stop } = receiving(db, { sources, types: 'page.feed' })
   for (let n = 0; n < 6; n += 1) await post(genuine('line', `{"hello":${n}}`), '/in/line')
@@ -84,7 +84,7 @@ test('the check of LINE, a batch without events, is answered and leaves nothing'
   expect(await recorded(db)).toEqual([])
 })
 
-test('a genuine event without an id is recorded once under a key of its own', async () => {
+test('a genuine event without an id is recorded once under a derived key', async () => {
   const db = await freshDatabase()
   const seen: string[] = []
   const { hooks, post } = receiving(db, { sources, handler: ({ type }) => void seen.push(type) })
@@ -96,7 +96,7 @@ test('a genuine event without an id is recorded once under a key of its own', as
   expect(await recorded(db)).toHaveLength(2)
 })
 
-test('revolut: two declined payments of one order are two events, though they differ in nothing', async () => {
+test('revolut: two declined payments of one order are two events, although they are equal', async () => {
   const db = await freshDatabase()
   const payments = revolut({ secret: 's' })
   const { post } = receiving(db, { sources: { payments } })
@@ -109,7 +109,7 @@ test('revolut: two declined payments of one order are two events, though they di
   expect(await recorded(db)).toHaveLength(3)
 })
 
-test('mailgun: a wrong signature is answered so that it is sent again, unless asked otherwise', async () => {
+test('mailgun: a wrong signature is answered so that it is sent again, unless configured otherwise', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db, {
     sources: { mail: mailgun({ secret: 's' }), final: mailgun({ secret: 's', refusedStatus: 406 }) },
@@ -117,7 +117,8 @@ test('mailgun: a wrong signature is answered so that it is sent again, unless as
   const { method, headers, body } = mailgun({ secret: 'other' }).deliver({
     body: JSON.stringify({ signature: { token: 't' }, 'event-data': { id: 'e', event: 'opened' } }),
   })
-  // Mailgun never sends again what is answered 406: with a wrong secret, every event would be lost.
+  // Mailgun never resends a delivery that is answered 406: with a wrong secret, every event would
+  // be lost.
   expect((await post({ method, headers, body }, '/in/mail')).status).toBe(401)
   expect((await post({ method, headers, body }, '/in/final')).status).toBe(406)
 })

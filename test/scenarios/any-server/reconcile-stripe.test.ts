@@ -7,7 +7,7 @@ import { API_KEY, type RecordedApi, stripeApi, stripeEvent } from '../../support
 
 const SECRET = 'whsec_of_the_tests'
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
-/** Five events of the last day, of which the oldest is on the last page. */
+/** Five events of the last day. The oldest is on the last page. */
 const EVENTS = [
   { id: 'evt_1', type: 'invoice.paid', age: 500 },
   { id: 'evt_2', type: 'invoice.paid', age: 400 },
@@ -32,7 +32,7 @@ function optionsOf(api: RecordedApi, more: Partial<ReconcileOptions> = {}): Reco
   return { apiKey: API_KEY, apiUrl: api.url, since: new Date(Date.now() - 3_600_000), ...more }
 }
 
-/** A signed delivery of the event, as Stripe would have rendered it. */
+/** A signed delivery of the event, in Stripe's rendering. */
 async function deliver(
   hooks: ReturnType<typeof stripeHooks>,
   id: string,
@@ -45,7 +45,7 @@ async function deliver(
 
 const KEYS = 'select event_key as key, secret from hookonce.receipt order by event_key'
 
-test('events that never arrived are recorded once, and everything else stays as it is', async () => {
+test('missing events are recorded once, and everything else stays unchanged', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   const runs: Event[] = []
@@ -68,7 +68,7 @@ test('events that never arrived are recorded once, and everything else stays as 
     recorded: 3,
     stopped: undefined,
   })
-  // The oldest first: an ordered subscriber gets them as they occurred.
+  // The oldest first: an ordered subscriber gets them in the order of their occurrence.
   expect(report.events.map(({ key, outcome }) => [key, outcome])).toEqual([
     ['evt_1', 'recorded'],
     ['evt_4', 'recorded'],
@@ -122,7 +122,7 @@ test.each(['keep-first', 'reject'] as const)(
   },
 )
 
-test('a rate limit is waited for, and a broken page is read again', async () => {
+test('the delay of a rate limit is honoured, and a broken page is read again', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   api.fault = (_url, count) => {
@@ -145,7 +145,7 @@ test('a rate limit is waited for, and a broken page is read again', async () => 
 test('a page that has expired ends the run with a report, and the next run does the rest', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
-  // Three pages forward, then two back: the last of them is gone.
+  // Three pages forward, then two back: the last page is gone.
   api.fault = (_url, count) =>
     count === 5 ? { status: 400, body: `{"error":{"message":"No such event, key ${API_KEY}"}}` } : undefined
   const hooks = stripeHooks(db)
@@ -161,13 +161,13 @@ test('a page that has expired ends the run with a report, and the next run does 
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(4)
 })
 
-test('a run that is interrupted records what it has read, and says so', async () => {
+test('an interrupted run records the events that it has read, and reports it', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   const hooks = stripeHooks(db)
   hooks.on('stripe', 'invoice.*', () => undefined)
   const interruption = new AbortController()
-  // Before the answer to the second page on the way back.
+  // Runs before the answer to the second page on the way back.
   api.fault = (_url, count) => void (count === 5 && interruption.abort())
   const report = await hooks.reconcile('stripe', optionsOf(api, { signal: interruption.signal }))
   expect(report).toMatchObject({ recorded: 2, stopped: { reason: 'interrupted' } })
@@ -223,7 +223,7 @@ test('events run in the order in which they occurred, for an ordered subscriber'
   expect(order).toEqual(['evt_1', 'evt_2', 'evt_4', 'evt_5'])
 })
 
-test('what cannot be reconciled is refused before the API is asked', async () => {
+test('a source that cannot be reconciled is refused before the API is called', async () => {
   const db = await freshDatabase()
   const api = await stripeApi(EVENTS)
   const hooks = stripeHooks(db)

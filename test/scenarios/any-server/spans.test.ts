@@ -17,7 +17,7 @@ interface Open {
 
 interface Ended extends Open {
   readonly span: Span
-  /** The id of the span that it was opened in. */
+  /** The id of the parent span. */
   readonly parent: string | undefined
   readonly end: SpanEnd
 }
@@ -56,7 +56,7 @@ async function deliverTraced(hooks: TestHooks, id: string, traceparent: string):
   expect((await hooks.fetch(new Request('http://app.test/in/test', traced))).status).toBe(202)
 }
 
-test('effects are in the span of their attempt, and jobs at the same time do not mix', async () => {
+test('effects are in the span of their attempt, and parallel jobs do not mix', async () => {
   const db = await freshDatabase()
   const { observer, current, ended, spans } = tracer()
   const hooks = testHooks(db, { observers: [observer] })
@@ -70,7 +70,7 @@ test('effects are in the span of their attempt, and jobs at the same time do not
     insideOf.set(event.key, [before, current.getStore()?.id, inEffect ?? undefined])
   })
   await hooks.start()
-  // Together, so that deliveries share commits, from which the jobs are started.
+  // Sent together, so that deliveries share commits, from which the jobs are started.
   const receipts = await Promise.all(keys.map((id) => deliver(hooks, { id, type: 'a' })))
   await until('all are done', () => settled(db, keys.length))
   await until('all spans have ended', () => ended.length === 3 * keys.length)
@@ -88,7 +88,7 @@ test('effects are in the span of their attempt, and jobs at the same time do not
     expect(effect?.span).toMatchObject({ key: `call:${key}`, mode: 'keyed', subscriber: '*' })
     expect(effect?.parent).toBe(attempt?.id)
     expect(insideOf.get(key)).toEqual([attempt?.id, attempt?.id, effect?.id])
-    // Not inside of any delivery, but in the trace of its own.
+    // Not inside a delivery's span, but in the trace of its own delivery.
     expect(attempt?.parent).toBeUndefined()
     const delivery = deliveries.get(attempt?.trace ?? '')
     expect(delivery?.end.outcome).toBe('202')
@@ -150,7 +150,7 @@ test('the trace of a delivery reaches the attempt and the message in other proce
   })
   await working.start()
   await until('both are published', () => worked.spans('message').length === 2)
-  // A message may be out before the run that published it has ended.
+  // A message may be published before its run has ended.
   await until('the attempt has ended', () => worked.spans('attempt').length === 1)
   const [delivery] = received.spans('delivery')
   const [attempt] = worked.spans('attempt')
@@ -162,13 +162,13 @@ test('the trace of a delivery reaches the attempt and the message in other proce
   expect(published).toEqual(expect.arrayContaining([{ traceparent: ofMessage }, { Traceparent: 'mine' }]))
   const contexts = worked.spans('message').map(({ span }) => 'traceparent' in span && span.traceparent)
   expect(contexts.sort()).toEqual([ofAttempt, undefined])
-  // It replaces what the sender sent, once.
+  // It replaces the header of the sender, once.
   expect(await db.rows(`select headers from hookonce.receipt`)).toEqual([
     { headers: expect.stringMatching(/^(?!.*traceparent.*traceparent).*traceparent: 00-/s) },
   ])
 })
 
-test('without a context of its own, an observer gets the one that the sender sent, if it is one', async () => {
+test("without its own context, an observer gets the sender's, if that is valid", async () => {
   const db = await freshDatabase()
   const seen: Span[] = []
   const observer: Observer = {

@@ -9,7 +9,9 @@ import { receiving, silent } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* What goes wrong first for most people: each says in one line what happened and what to do. */
+/*
+ * The most common failures of a first start: each error is one line, with the fault and the advice.
+ */
 
 const nothing = (): undefined => undefined
 
@@ -19,7 +21,7 @@ function changed(url: string, change: (url: URL) => void): string {
   return String(other)
 }
 
-/** A role that may connect, and nothing else. */
+/** A role that may only connect. */
 async function poorRole(url: string): Promise<string> {
   const admin = new pg.Pool({ connectionString: url, max: 1 }).on('error', nothing)
   const name = `poor_${process.pid}_${Date.now()}`
@@ -99,7 +101,7 @@ describe.each(failures)('$name', ({ url, code, says }) => {
   })
 })
 
-test('a URL without its password is named by the command line, which ends at once', async () => {
+test('a URL without its password is reported by the command line, which ends at once', async () => {
   const url = changed(inject('serverUrl'), (other) => {
     other.password = ''
   })
@@ -107,23 +109,26 @@ test('a URL without its password is named by the command line, which ends at onc
   expect([code, stderr.trim().split('\n')]).toEqual([1, [expect.stringContaining('requires a password')]])
 })
 
-test.each(['dev', 'serve'])('%s in a folder that cannot be written says so in one line', async (command) => {
-  const dir = temporaryDirectory()
-  const file = join(dir, 'file')
-  writeFileSync(file, '')
-  const config = join(dir, 'hookonce.json')
-  const source = { provider: 'stripe', secret: 'env:SECRET' }
-  const app = { url: 'http://127.0.0.1:1', secret: 'env:SECRET', allowPrivate: ['127.0.0.1'] }
-  writeFileSync(config, JSON.stringify({ sources: { stripe: source }, destinations: { app } }))
-  const args = [command, '--config', config, '--port', '0', '--dir', join(file, 'x')]
-  const { code, stderr } = await cli(args, { SECRET: `whsec_${'a'.repeat(40)}` })
-  expect([code, stderr.trim().split('\n')]).toEqual([
-    1,
-    [expect.stringMatching(/^DIR_UNUSABLE.*ENOTDIR.*--dir/)],
-  ])
-})
+test.each(['dev', 'serve'])(
+  '%s in a folder that cannot be written reports it in one line',
+  async (command) => {
+    const dir = temporaryDirectory()
+    const file = join(dir, 'file')
+    writeFileSync(file, '')
+    const config = join(dir, 'hookonce.json')
+    const source = { provider: 'stripe', secret: 'env:SECRET' }
+    const app = { url: 'http://127.0.0.1:1', secret: 'env:SECRET', allowPrivate: ['127.0.0.1'] }
+    writeFileSync(config, JSON.stringify({ sources: { stripe: source }, destinations: { app } }))
+    const args = [command, '--config', config, '--port', '0', '--dir', join(file, 'x')]
+    const { code, stderr } = await cli(args, { SECRET: `whsec_${'a'.repeat(40)}` })
+    expect([code, stderr.trim().split('\n')]).toEqual([
+      1,
+      [expect.stringMatching(/^DIR_UNUSABLE.*ENOTDIR.*--dir/)],
+    ])
+  },
+)
 
-test.each([[{}], [undefined]])('hookonce(%o) without sources says what to give', (given) => {
+test.each([[{}], [undefined]])('hookonce(%o) without sources reports what to pass', (given) => {
   expect(() => Reflect.apply(hookonce, undefined, [given])).toThrow(
     'sources: pass at least one source, such as { stripe: stripe({ secret }) }',
   )
@@ -147,13 +152,13 @@ describe('a process that only receives', () => {
     return warnings
   }
 
-  /** Whether a query after the time of the lease has been answered. */
+  /** Whether a query that was sent after the end of the lease has been answered. */
   function watched(hooks: { ready(): Promise<boolean> }): () => Promise<boolean> {
     const since = performance.now()
     return async () => performance.now() - since > 1_500 && hooks.ready()
   }
 
-  test('and that nobody works for reports once that start() is missing', async () => {
+  test('and has no worker reports once that start() is missing', async () => {
     expect(await delivered('nowhere')).toEqual([expect.stringMatching(/no process works.*hooks\.start\(\)/)])
   })
 

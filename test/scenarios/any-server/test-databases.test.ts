@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 
 /* Tests leave their databases to other tests: see idle-databases.ts. */
 
-/** Idle databases apart from those of the other tests, which run meanwhile. */
+/** Idle databases, separate from those of other tests that run meanwhile. */
 async function ownIdleDatabases() {
   const serverUrl = inject('serverUrl')
   const { pool } = await freshDatabase()
@@ -34,7 +34,7 @@ async function ownIdleDatabases() {
 
 async function inDatabase<Result>(url: string, work: (pool: pg.Pool) => Promise<Result>): Promise<Result> {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
-  // The database may be taken away before the server has closed the connection.
+  // The database may be renamed before the server has closed the connection.
   pool.on('error', () => undefined)
   try {
     return await work(pool)

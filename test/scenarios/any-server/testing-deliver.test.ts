@@ -52,17 +52,17 @@ test('time moves for retries, signatures and retention, and for the tables of th
   await t.settled()
   const [one, two] = await t.rows<{ at: Date }>('mails')
   expect(Number(two?.at) - Number(one?.at)).toBeGreaterThan(10 * 24 * 3_600_000)
-  // Past the retention of its key, an event is a new one.
+  // After the retention of its key, an event counts as new.
   await t.clock.advance('30d')
   const late = await t.deliver('test', 'paid', { invoice: 'in_1' }, { key: 'evt_1' })
   expect(late.statuses).toEqual([202])
   expect(late.receiptId).toBe(first.receiptId)
   await t.settled()
-  // It can be waited for after it has happened, too.
+  // It can also be awaited after it has happened.
   expect(await t.waitFor({ key: 'evt_1', state: 'processed' })).toMatchObject({ eventType: 'paid' })
 })
 
-test('settled() ends with what waits for a person or was given up, and says what keeps it', async () => {
+test('settled() ends when jobs wait for a person or have failed, and otherwise names the unfinished work', async () => {
   let release: () => void = () => undefined
   const hooks = unstarted({ retry: { maxAttempts: 2 } })
     .on('test', 'bad', () => Promise.reject(new Error('never')))
@@ -116,7 +116,7 @@ test('a body is delivered byte by byte, and names the event', async () => {
   expect(await t.jobs()).toMatchObject([{ eventKey: 'evt_7', state: 'processed' }])
 })
 
-test('what cannot work is refused with what to do', async () => {
+test('impossible options are refused with advice', async () => {
   const t = await kit(unstarted().on('test', '*', () => undefined))
   await expect(t.deliver('tset' as 'test', 'a')).rejects.toThrow(
     'no source is named "tset" (did you mean "test"?)',

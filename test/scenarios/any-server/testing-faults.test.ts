@@ -81,7 +81,7 @@ test('the other faults of a service: refused, down, lost, hanging', async () => 
       method: 'POST',
       effect: 'mail:1',
       body: 'x',
-      // Also for those that answer, on a busy machine.
+      // A timeout that is also enough for answering processes on a busy machine.
       timeoutMs: 2_000,
     })
   })
@@ -152,7 +152,7 @@ test('freeze() and loseLease() without a point happen at once', async () => {
   expect(await t.jobs()).toMatchObject([{ state: 'processed' }])
 })
 
-test('a point that no run reaches fails the test: it has shown nothing', async () => {
+test('a point that no run reaches fails the test, because it has proved nothing', async () => {
   const t = await kit(unstarted().on('test', '*', () => undefined))
   t.crashAt('effect:mistyped')
   await t.deliver('test', 'paid')

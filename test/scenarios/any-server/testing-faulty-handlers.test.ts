@@ -6,7 +6,7 @@ import { assertHappened, type TestHooks } from '../../../src/testing/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 import type { testSource } from '../../support/source.ts'
 
-/* Handlers with the faults that people write. The kit must show each of them. */
+/* Handlers with common faults. The kit must reveal each of them. */
 
 type Kit = TestHooks<{ test: ReturnType<typeof testSource> }>
 
@@ -49,7 +49,7 @@ test('a call without a key: a crash after it sends two mails', async () => {
   t.crashAt('effect:mail:in_1')
   await t.deliver('test', 'paid')
   await t.settled()
-  // The ledger believes that it happened once: only the other side knows.
+  // The ledger has recorded one effect: only the called service knows better.
   expect(await t.effects('mail:in_1')).toHaveHappenedOnce()
   expect(() => expect(t?.downstream.at('/mail')).toHaveHappenedOnce()).toThrow(
     /to have happened once, but it happened 2 times\n {2}POST \/mail, without an Idempotency-Key: acted\n/,
@@ -98,7 +98,7 @@ test('an overwrite without a version depends on the order: the shortest schedule
     expect.stringMatching(/^ {4}- \{"id":"in_1","status":"(paid|refunded)"\}$/),
     expect.stringMatching(/^ {4}\+ \{"id":"in_1","status":"(open|paid)"\}$/),
   ])
-  // The hooks work on the database of the test again.
+  // The hooks are on the database of the test again.
   await t.deliver('test', 'invoice.changed', { invoice: 'in_9', status: 'open' })
   await t.settled()
   expect(await t.rows('invoices')).toEqual([{ id: 'in_9', status: 'open' }])
@@ -117,7 +117,7 @@ test('with ctx.latest the same events converge, in every order and number', asyn
   expect(sampled).toEqual({ tried: 6, isExhaustive: false, seed: 5 })
 })
 
-test('matchers of deliveries say what the sender saw', async () => {
+test('matchers of deliveries report the answers that the sender got', async () => {
   const t = await kit(unstarted().on('test', '*', () => undefined))
   const good = await t.deliver('test', 'paid', {}, { key: 'evt_1', loseReply: true })
   const forged = await t.deliver('test', 'paid', {}, { key: 'evt_2', tamper: 'body' })

@@ -37,7 +37,7 @@ test('a gateway in a test that dies before it answers has recorded the event, an
   const { statuses } = await t.deliver('stripe', 'invoice.paid')
   await t.settled()
   expect(statuses).toEqual([undefined, 200])
-  // Once more if the dead process had sent it: forwarding is at least once.
+  // One more if the dead process had sent it: forwarding is at least once.
   expect(new Set(bodies).size).toBe(1)
 })
 

@@ -13,7 +13,7 @@ async function setup(database: string): Promise<void> {
   await client.end()
 }
 
-/** Inserts an order outside any transaction with the key, as most handlers do. */
+/** Inserts an order outside of the key's transaction, as most handlers do. */
 function orders(store: KeyStore, database: string) {
   const pool = new pg.Pool({ connectionString: database, max: 4 })
   pool.on('error', () => undefined)
@@ -52,7 +52,7 @@ test('one order for repeated and concurrent requests, and after a lost reply', a
   expect(await k.rows('orders')).toHaveLength(3)
 })
 
-test('a crash before the reply is sent: the next process replays what is stored', async () => {
+test('a crash before the reply is sent: the next process replays the stored reply', async () => {
   const k = await keyKit()
   k.crashAt('reply')
   const { replies } = await k.send()
@@ -71,7 +71,7 @@ test('a crash between work and record shows that this handler does its work twic
   await k.clock.advance('1m')
   const second = await k.send({ key: 'order-1' })
   expect(second.reply).toMatchObject({ status: 201, isReplayed: false })
-  // It may run again after a crash, and writes outside the transaction of its key.
+  // The handler may run again after a crash, and writes outside of its key's transaction.
   expect(await k.rows('orders')).toHaveLength(2)
 })
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-// The kit as it is built: a real process cannot load TypeScript.
+// Uses the built kit: a real process cannot load TypeScript.
 import { testHooks } from '../../../dist/testing/index.js'
 import type { CrashPoint } from '../../../src/testing/index.ts'
 

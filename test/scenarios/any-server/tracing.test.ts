@@ -19,7 +19,7 @@ const TRACEPARENT = `00-${SENT.traceId}-${SENT.spanId}-01`
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [1, 2, 3, 4]
 const MESSAGE_SECRET = `whsec_${Buffer.from('a secret that signs the messages').toString('base64')}`
 
-/** An app that takes everything. */
+/** An app that accepts every request. */
 async function recorder(): Promise<{ url: string; got: IncomingHttpHeaders[] }> {
   const got: IncomingHttpHeaders[] = []
   const server = createServer((request, response) => {
@@ -66,7 +66,7 @@ test('one trace follows an event over three processes, to the message that it ca
   const [step, effect] = [named(all, 'hookonce.step'), named(all, 'hookonce.effect')]
   const [transaction, message] = [named(all, 'hookonce.transaction'), named(all, 'publish told')]
   expect(new Set(all.map(({ traceId }) => traceId))).toEqual(new Set([delivery.traceId]))
-  // A stranger's trace is linked, and not continued.
+  // A stranger's trace is linked, not continued.
   expect(delivery.traceId).not.toBe(SENT.traceId)
   expect(delivery).toMatchObject({ kind: SERVER, links: [SENT.traceId], pid: receiver.pid })
   expect(delivery.parent).toBeUndefined()
@@ -74,7 +74,7 @@ test('one trace follows an event over three processes, to the message that it ca
   for (const inside of [step, effect, transaction]) expect(inside.parent).toBe(attempt.spanId)
   expect(message).toMatchObject({ kind: PRODUCER, parent: transaction.spanId, pid: relay.pid })
   expect(got[0]?.traceparent).toBe(`00-${message.traceId}-${message.spanId}-01`)
-  // It was the sender's, and of another trace.
+  // The header came from the sender, and belongs to another trace.
   expect(got[0]).not.toHaveProperty('tracestate')
 
   const [{ id } = { id: '' }] = await db.rows<{ id: string }>('select id from hookonce.receipt')
@@ -132,7 +132,7 @@ test('in an instrumented server, a delivery is inside the span of its request', 
   const openTelemetry = { sender: 'parent' }
   const more = { role: 'receive', instrumented: true, openTelemetry }
   const receiver = await startApp(db, { script: SCRIPT, env, more })
-  // At the same time, so that they share commits and are continued by each other's callbacks.
+  // Sent at the same time, so that they share commits and continue in each other's callbacks.
   await Promise.all(
     Array.from({ length: 8 }, (_, n) =>
       send(receiver, { id: `evt_${n}`, type: 'paid' }, { traceparent: TRACEPARENT }),
@@ -151,7 +151,7 @@ test('in an instrumented server, a delivery is inside the span of its request', 
   expect(new Set(recorded)).toEqual(new Set(deliveries.map(({ spanId }) => spanId)))
 })
 
-test('spans say that and where an attempt failed, and neither metrics nor spans hold the message', async () => {
+test('spans show whether and where an attempt failed, and neither metrics nor spans hold the message', async () => {
   const db = await freshDatabase()
   const { env, spans, metrics, text } = telemetryFile()
   const receiver = await startApp(db, { script: SCRIPT, env, more: { role: 'receive' } })
@@ -181,7 +181,7 @@ test('spans say that and where an attempt failed, and neither metrics nor spans 
   expect(text()).not.toContain('4242')
 })
 
-test('a gateway traces by itself, and its destination continues the trace of the request', async () => {
+test('a gateway traces without further code, and its destination continues the trace of the request', async () => {
   const db = await freshDatabase()
   const { url, got } = await recorder()
   const { preloadEnv, spans } = telemetryFile()

@@ -3,7 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-/** hookonce over its own database. It does not poll: only a wake-up makes it look for jobs. */
+/** hookonce over its own database. It does not poll: it looks for jobs only after a wake-up. */
 async function engineOver(db: TestDatabase, name: string) {
   const handled: string[] = []
   const published: unknown[] = []
@@ -50,12 +50,12 @@ test('two engines in one process share neither events, nor metrics, nor wake-ups
     [b, '3'],
   ] as const) {
     expect(await counted(hooks, 'hookonce_received_total')).toBe(count)
-    // Counted when it is marked, after it was published.
+    // A message is counted when it is marked, after it was published.
     const published = 'hookonce_messages_published_total'
     await until(`${count} messages are counted`, async () => (await counted(hooks, published)) === count)
   }
 
-  // A job in B is due, and nothing has announced it. Work in A does not make B look for it.
+  // A job in B is due without an announcement. Work in A does not make B look for it.
   await dbB.rows(`update hookonce.job j set state = 'received', due_at = now(), attempt = 0
     from hookonce.receipt r where r.shard = j.shard and r.id = j.receipt_id and r.event_key = 'evt_b'`)
   await a.hooks.pause('test')
@@ -67,7 +67,7 @@ test('two engines in one process share neither events, nor metrics, nor wake-ups
   await b.hooks.resume('test')
   await until('B was woken', async () => (await processed(dbB)) === 3)
 
-  // One that stops leaves the other at work.
+  // Stopping one engine does not affect the other.
   await a.hooks.stop()
   await deliver(b.hooks, { id: 'evt_last', type: 'x' })
   await until('B goes on', async () => (await processed(dbB)) === 4)

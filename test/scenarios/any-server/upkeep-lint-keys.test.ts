@@ -6,8 +6,8 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { receiving } from '../../support/receiver.ts'
 
 /*
- * Each source is sent what its key does not fit, and is told so with the numbers; a good key is
- * told nothing.
+ * Each source gets events that its key does not fit, and is reported with the numbers. A correct
+ * key is not reported.
  */
 
 const source = custom({
@@ -21,7 +21,7 @@ interface Sent {
   readonly body: string
 }
 
-/** Receives all of it, and tells what the lint then finds. */
+/** Receives all events. Returns the findings of the lint. */
 async function found(db: TestDatabase, sent: readonly Sent[]) {
   const { hooks, post, stop } = receiving(db, { sources: { test: source } })
   for (const { key, body } of sent) {
@@ -59,7 +59,7 @@ test.each([
       ...many(6, (at) => ({ body: `{"n":${at}}` })),
       ...many(20, (at) => ({ key: `k${at}`, body: `{"n":${at + 100}}` })),
     ],
-    says: '6 of 26 deliveries had no key',
+    says: '6 of 26 deliveries lacked their key',
   },
   {
     finding: 'never-repeated',
@@ -74,7 +74,7 @@ test.each([
   expect(ran.stdout).toContain(`test: ${finding}: `)
 })
 
-test('a key that names its events, retries among them, is told nothing', async () => {
+test('a key that identifies its events, including retries, causes no finding', async () => {
   const db = await freshDatabase()
   expect(
     await found(

@@ -17,7 +17,7 @@ import { seedJobs, seedWorker } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
 const deaf = observers([])
-/** As a process does that has reached the ledger for long. */
+/** Like a process that has reached the ledger for long. */
 const heard = { observer: deaf, contactMs: 3_600_000 }
 
 function ledgerOf(db: TestDatabase, pool: Pick<LedgerTables['pool'], 'query'> = db.pool): LedgerTables {
@@ -43,7 +43,7 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute' where id = $1`, [
     silent,
   ])
-  // Past its lease, but a heartbeat may be on its way.
+  // Past its lease, but a heartbeat may be in transit.
   await db.rows(`update hookonce.worker set lease_until = now() where id = $1`, [late])
 
   expect(await rescue(ledgerOf(db), heard)).toBe(20)
@@ -58,7 +58,7 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
   expect(await heartbeat(db.pool, late, 30_000)).toBe(true)
 })
 
-test('what a retired worker still held is rescued at once, and blamed on nobody', async () => {
+test('jobs that a retired worker still held are rescued at once, without a suspect', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db)
@@ -70,12 +70,12 @@ test('what a retired worker still held is rescued at once, and blamed on nobody'
   ).toEqual([{ state: 'retrying', crashes: 0, due: true }])
 })
 
-test('after an outage nobody is declared dead before it could have renewed its lease', async () => {
+test('after an outage no worker is declared dead before it could have renewed its lease', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db, 30_000)
   await leaseAll(db, worker, subscriber)
-  // The ledger could not be reached for an hour, by anybody.
+  // No process could reach the ledger for an hour.
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 hour'`)
 
   expect(await rescue(ledgerOf(db), { ...heard, contactMs: 29_999 })).toBe(0)
@@ -84,7 +84,7 @@ test('after an outage nobody is declared dead before it could have renewed its l
   expect(await rescue(ledgerOf(db), { ...heard, contactMs: 30_000 })).toBe(5)
 })
 
-test('a message whose relay died is told of with its topic and its key', async () => {
+test('a message whose relay died is reported with its topic and its key', async () => {
   const db = await freshDatabase()
   const message = newMessage('m1', { key: 'invoice 7' })
   await commitMessages(db, message)
@@ -101,12 +101,12 @@ test('a message whose relay died is told of with its topic and its key', async (
   ])
 })
 
-test('a worker is not forgotten before its jobs are rescued, even where the rescue breaks off', async () => {
+test('a worker is not forgotten before its jobs are rescued, even if the rescue is interrupted', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 30)
   const worker = await seedWorker(db)
   await leaseAll(db, worker, subscriber)
-  // The whole fleet was down for two days.
+  // All processes were down for two days.
   await db.rows(
     `update hookonce.worker set lease_until = now() - interval '2 days', dead_at = now() - interval '2 days'`,
   )
@@ -125,7 +125,7 @@ test('a worker is not forgotten before its jobs are rescued, even where the resc
   expect(await db.number('select count(*) from hookonce.worker')).toBe(0)
 })
 
-test('a process that has itself been silent declares nobody dead until it is heard again', async () => {
+test('a process that had no contact itself declares no worker dead until it has contact again', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
   const worker = await seedWorker(db)

@@ -44,7 +44,7 @@ test('a body past its retention is swept; its key and hash stay, and still recog
   expect(await db.number('select count(*) from hookonce.job')).toBe(1)
 })
 
-test('a key past its retention goes with its jobs, attempts and duplicates, and nothing else goes', async () => {
+test('a key past its retention is deleted with its jobs, attempts and duplicates, and nothing else', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 2, { ageDays: 91, state: 'failed' })
   await seedJobs(db, 3, { ageDays: 89, state: 'failed' })
@@ -140,8 +140,8 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   await seedJobs(db, 50, { ageDays: 10, state: 'processed' })
 
   const pruned = await Promise.all([1, 2, 3].map(() => pruneReceipts(ledgerOf(db))))
-  // Where one had rows locked for their bodies, another passed over their keys: the next
-  // round takes them.
+  // While one sweep had rows locked for their bodies, another skipped their keys: the next round
+  // takes them.
   pruned.push(await pruneReceipts(ledgerOf(db)))
 
   expect(pruned.reduce((sum, { bodies }) => sum + bodies, 0)).toBeLessThanOrEqual(600)
@@ -150,10 +150,10 @@ test('prunes at the same time share the work and leave nothing behind', async ()
   expect(await db.number(BODIES)).toBe(50)
 })
 
-/* A replay of a receipt whose key is due to go, at the moment when a sweep comes by. */
+/* A replay of a receipt whose key is due for deletion, at the same time as a sweep. */
 describe('a sweep and a replay of the same receipt', () => {
   const STATES = 'select state::text from hookonce.job'
-  // Bodies are kept for longer than keys here, or there would be nothing to replay.
+  // Bodies are kept for longer than keys here. Otherwise there would be nothing to replay.
   async function expiredJob(): Promise<{ db: TestDatabase; replay: Replay; later: number }> {
     const db = await freshDatabase()
     const later = await seedJobs(db, 0, { subscriber: 'later' })
@@ -163,7 +163,7 @@ describe('a sweep and a replay of the same receipt', () => {
     return { db, later, replay: { shard: 0, receiptIds: [id], subscribers: undefined, states: ['failed'] } }
   }
 
-  test('a replay under way keeps the receipt', async () => {
+  test('a replay in progress keeps the receipt', async () => {
     const { db, replay } = await expiredJob()
     const client = await db.pool.connect()
     await client.query('begin')
@@ -180,7 +180,7 @@ describe('a sweep and a replay of the same receipt', () => {
     expect(await db.rows(STATES)).toEqual([{ state: 'received' }])
   })
 
-  test('a replay that was committed after the sweep has looked keeps the receipt', async () => {
+  test('a replay that was committed after the sweep has read keeps the receipt', async () => {
     for (const sweep of [sweepKeys, sweepBodies]) {
       const { db } = await expiredJob()
       await db.rows('update hookonce.source set body_seconds = 86400')
@@ -210,8 +210,8 @@ describe('a sweep and a replay of the same receipt', () => {
 })
 
 /**
- * A pool that does something else after the first statement with these words, before the next one
- * is sent.
+ * A pool that runs a callback after the first statement that contains this text, before the next
+ * statement.
  */
 function between(db: TestDatabase, words: string, meddle: () => Promise<unknown>): pg.Pool {
   return new Proxy(db.pool, {
@@ -240,7 +240,7 @@ test('an empty ledger, even without a source, is swept without harm', async () =
   expect(await pruneReceipts(ledgerOf(db))).toEqual({ bodies: 1, receipts: 0 })
 })
 
-test('where sources declare different retentions, the longest protects all', async () => {
+test('if sources declare different retentions, the longest protects all', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 1, { ageDays: 40, state: 'processed' })
   await db.rows(

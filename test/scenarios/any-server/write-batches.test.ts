@@ -33,7 +33,7 @@ interface Ended {
   readonly attempt: number
 }
 
-/** Members that want the same row differ only in who comes first. */
+/** Members that write the same row differ only in their order. */
 function sorted(ended: readonly Ended[]): string[] {
   return ended.map(({ kind, state, attempt }) => `${kind}: ${state}, attempt ${attempt}`).sort()
 }
@@ -42,7 +42,7 @@ async function preparedDatabase(): Promise<TestDatabase> {
   const db = await freshDatabase()
   await db.rows(MEMBER_ROLE)
   await db.rows(MEMBER_TABLES)
-  // Held as long as the test runs: for members that wait for a lock.
+  // Held while the test runs, for members that wait for a lock.
   const holder = new pg.Client({ connectionString: db.url })
   await holder.connect()
   holder.on('error', () => undefined)
@@ -66,7 +66,7 @@ async function inOwnSession(db: TestDatabase, statements: readonly MemberStateme
   try {
     await client.query('begin')
     for (const { text, values = [], rows } of statements) {
-      // Extended: like ctx.write, one statement per text.
+      // The extended protocol, as in ctx.write: one statement per text.
       const { rowCount } = await client.query({
         text,
         values: [...values],
@@ -132,7 +132,7 @@ test(`members of a batch end as if each had run alone (FUZZ_SEED=${SEED})`, {
     const ended = await runTogether(members)
     expect(sorted(ended)).toEqual(sorted(expected))
     expect(await shared.rows(MEMBER_ROWS)).toEqual(await alone.rows(MEMBER_ROWS))
-    // Left by a member, and released by the engine.
+    // A lock that a member left, and that the engine released.
     expect(await shared.number(LOCKS)).toBe(0)
   })
   await fc.assert(property, { numRuns: RUNS, seed: SEED, endOnFailure: false })

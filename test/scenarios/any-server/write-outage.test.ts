@@ -1,17 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { freshDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { meeting } from '../../support/meeting-point.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * One statement can fail as if the ledger were down. It must fail its own job, and none beside it.
- * The real causes that only a server of their own can have are in
- * test/scenarios/own-server/write-outage.test.ts.
+ * One statement can fail as if the ledger were down. It must fail its own job, and no other.
+ * test/scenarios/own-server/write-outage.test.ts has the real causes that need their own server.
  */
 const HEALTHY = 20
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const raised = (code: string): string => `raise exception 'as if' using errcode = '${code}';`
 
 describe('a write that fails as if the ledger were down fails alone:', () => {
@@ -26,7 +25,7 @@ describe('a write that fails as if the ledger were down fails alone:', () => {
     ['a server that is said to have crashed', raised('57P02')],
     ['a server that is said to start', raised('57P03')],
     ['the end of its own connection', 'perform pg_terminate_backend(pg_backend_pid());'],
-    // While the commit is under way: nobody can tell which statement it was.
+    // The commit is in progress, so the failed statement is unknown.
     ['the end of its own connection, at the commit', ''],
   ])('%s', async (_, failure) => {
     const db = await freshDatabase()
@@ -45,7 +44,7 @@ describe('a write that fails as if the ledger were down fails alone:', () => {
       retry: { maxAttempts: 2, baseDelayMs: 1, maxDelayMs: 1 },
     }).on('test', '*', async (event, ctx) => {
       await meet()
-      if (event.type === 'healthy') ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+      if (event.type === 'healthy') ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
       else if (failure) ctx.write({ text: 'select fail()' })
       else ctx.write({ text: 'insert into late values ($1)', values: [event.key] })
     })
@@ -63,7 +62,7 @@ describe('a write that fails as if the ledger were down fails alone:', () => {
       { type: 'culprit', attempt: 2, count: 1 },
       { type: 'healthy', attempt: 1, count: HEALTHY },
     ])
-    // It was not only those that were there: the next are written together again.
+    // Not only the first jobs: the next jobs are written together again.
     await deliver(hooks, { id: 'next', type: 'healthy' })
     await jobsAre(db, 'processed', HEALTHY + 1)
   })
@@ -74,7 +73,7 @@ test('connections that an administrator ends cost no job an attempt', async () =
   const hooks = testHooks(db, { concurrency: HEALTHY, retry: { maxAttempts: 1 } }).on(
     'test',
     '*',
-    (event, ctx) => ctx.write({ text: INSERT, values: [event.receiptId, event.type], rows: 1 }),
+    (event, ctx) => ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type], rows: 1 }),
   )
   await hooks.start()
   const blocker = await db.pool.connect()

@@ -11,7 +11,7 @@ const ledgerOf = (db: TestDatabase) => ({ pool: db.pool, shards: 16 })
 const failing = (db: TestDatabase, source = 'stripe'): Promise<void> =>
   bucket(db, '1 minute', { source, subscriber: 'app', failed: 1 })
 
-/** The buckets are forgotten, so nothing fails any more. */
+/** The buckets are deleted, so the failures no longer count. */
 async function over(db: TestDatabase, options = {}): Promise<void> {
   await db.rows('delete from hookonce.rollup')
   await evaluate(db, options)
@@ -38,7 +38,7 @@ test('a short pause does not resolve an alert', async () => {
   await failing(db)
   await evaluate(db)
   await db.rows('delete from hookonce.rollup')
-  // The pause begins anew: the four minutes before do not count.
+  // The pause begins anew: the four minutes before it do not count.
   await evaluate(db)
   await timePasses(db, '4 minutes')
   await evaluate(db)
@@ -46,7 +46,7 @@ test('a short pause does not resolve an alert', async () => {
   expect(await toldTo(db)).toHaveLength(1)
 })
 
-test('what returns within an hour is the same alert, and is announced again only after the hour', async () => {
+test('a condition that returns within an hour is the same alert, and is announced again only after the hour', async () => {
   const db = await freshDatabase()
   await failing(db)
   await evaluate(db)
@@ -66,7 +66,7 @@ test('what returns within an hour is the same alert, and is announced again only
   ])
 })
 
-test('what returns after more than an hour is another alert', async () => {
+test('a condition that returns after more than an hour is another alert', async () => {
   const db = await freshDatabase()
   await failing(db)
   await evaluate(db)
@@ -90,7 +90,7 @@ test('processes that evaluate at the same time open one alert with one message',
     ),
   )
   expect(results.filter((result) => result !== undefined)).toHaveLength(1)
-  // Nor does one that comes a moment later do it again.
+  // A second evaluation a moment later does not do it again.
   expect(await evaluate(db, {}, { everyMs: 10_000 })).toBe(undefined)
   expect(await evaluate(db, {}, { everyMs: 0 })).toEqual({ transitions: [], messages: 0 })
   expect(await alertsOf(db)).toHaveLength(1)
@@ -109,7 +109,7 @@ test('an alert is not opened if its message cannot be committed', async () => {
   expect(await toldTo(db)).toHaveLength(1)
 })
 
-test('many alerts make one message per channel, which says how many it leaves out', async () => {
+test('many alerts make one message per channel, with the number of those that are left out', async () => {
   const db = await freshDatabase()
   for (let n = 0; n < 25; n += 1) await failing(db, `source-${n}`)
   const channels = {
@@ -122,11 +122,11 @@ test('many alerts make one message per channel, which says how many it leaves ou
   expect(told).toHaveLength(1)
   expect(told[0]?.opened).toHaveLength(10)
   expect(told[0]?.more).toBe(15)
-  // Its channel takes only another rule.
+  // Its channel accepts only another rule.
   expect(await toldTo(db, 'mail')).toEqual([])
 })
 
-test('messages are limited by the hour; what was held back is sent when it is over', async () => {
+test('messages are limited by the hour; held messages are sent when it is over', async () => {
   const db = await freshDatabase()
   const options = { maxMessagesPerHour: 2 }
   for (let n = 0; n < 5; n += 1) {
@@ -143,7 +143,7 @@ test('messages are limited by the hour; what was held back is sent when it is ov
   expect(told[2]?.opened).toHaveLength(3)
 })
 
-test('an alert that ends while the hour is full is told of later, even if it could not return any more', async () => {
+test('an alert that ends while the hour is full is announced later, even if it could not return any more', async () => {
   const db = await freshDatabase()
   const options = { maxMessagesPerHour: 1 }
   await failing(db)
@@ -158,7 +158,7 @@ test('an alert that ends while the hour is full is told of later, even if it cou
   expect(await toldTo(db)).toHaveLength(2)
 })
 
-test('without a channel alerts are listed, and are told to the first channel that is added', async () => {
+test('without a channel alerts are listed, and are announced to the first channel that is added', async () => {
   const db = await freshDatabase()
   await failing(db)
   await evaluate(db, { channels: {} })
@@ -175,7 +175,7 @@ test('without a channel alerts are listed, and are told to the first channel tha
   expect(await toldTo(db)).toHaveLength(1)
 })
 
-test('an operator acknowledges an alert, which the audit keeps, and can mute it', async () => {
+test('an operator acknowledges an alert, which the audit records, and can mute it', async () => {
   const db = await freshDatabase()
   await failing(db)
   await evaluate(db)
@@ -204,7 +204,7 @@ test('an operator acknowledges an alert, which the audit keeps, and can mute it'
   )
 })
 
-test('alerts that were resolved long ago are swept', async () => {
+test('alerts that were resolved long ago are deleted', async () => {
   const db = await freshDatabase()
   await failing(db)
   await evaluate(db)

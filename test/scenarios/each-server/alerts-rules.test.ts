@@ -3,12 +3,15 @@ import type { AlertOptions } from '../../../src/alerts/config.ts'
 import { alertsOf, bucket, evaluate, register, timePasses, toldTo } from '../../support/alerts.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 
-/* Each rule: below its limit nothing happens, above it one alert opens, and it ends when it is over. */
+/*
+ * Each rule: below its limit nothing happens, above it one alert opens, and the alert resolves when
+ * the condition ends.
+ */
 
 const open = (rule: string, about: string) => [{ rule, about, state: 'open', times: 1 }]
 const resolved = (rule: string, about: string) => [{ rule, about, state: 'resolved', times: 1 }]
 
-/** Evaluates until what is gone counts as over. */
+/** Evaluates until the ended condition counts as resolved. */
 async function evaluateUntilOver(db: TestDatabase, options: AlertOptions = {}): Promise<void> {
   await evaluate(db, options)
   await timePasses(db, '6 minutes')
@@ -26,7 +29,7 @@ async function usualWeek(db: TestDatabase, until: string): Promise<void> {
   )
 }
 
-test('failures: a share of the finished jobs of a subscriber was given up', async () => {
+test('failures: a share of the finished jobs of a subscriber failed for good', async () => {
   const db = await freshDatabase()
   await bucket(db, '2 minutes', { subscriber: 'app', processed: 1000, failed: 5 })
   await bucket(db, '20 minutes', { subscriber: 'app', failed: 500 })
@@ -41,7 +44,7 @@ test('failures: a share of the finished jobs of a subscriber was given up', asyn
   expect(more).toEqual([])
   expect(told?.opened).toMatchObject([
     {
-      says: '11 of 1011 finished jobs were given up in the last 15 minutes',
+      says: '11 of 1011 finished jobs failed for good in the last 15 minutes',
       next: 'hookonce failures --source stripe --subscriber app',
     },
   ])
@@ -52,7 +55,7 @@ test('failures: a share of the finished jobs of a subscriber was given up', asyn
   expect((await toldTo(db)).at(-1)).toMatchObject({ opened: [], resolved: [{ rule: 'failures' }] })
 })
 
-test('retries: a destination that is down is told before its first job is given up', async () => {
+test('retries: a destination that is down is announced before its first job fails for good', async () => {
   const db = await freshDatabase()
   await bucket(db, '2 minutes', { subscriber: 'app', processed: 12, retrying: 11 })
   await evaluate(db)
@@ -117,7 +120,7 @@ test('attention: a job waits for a person', async () => {
   expect(await alertsOf(db)).toEqual(resolved('attention', 'stripe/app'))
 })
 
-test('circuit: a destination is cut off', async () => {
+test('circuit: the circuit of a destination is open', async () => {
   const db = await freshDatabase()
   let circuits = [{ tenant: 'default', source: 'stripe', subscriber: 'app', since: new Date(0) }]
   const openCircuits = async () => circuits
@@ -130,7 +133,7 @@ test('circuit: a destination is cut off', async () => {
   expect(await alertsOf(db)).toEqual(resolved('circuit', 'stripe/app'))
 })
 
-test('duplicates: a source repeats itself more than it usually does', async () => {
+test('duplicates: a source repeats more events than usual', async () => {
   const db = await freshDatabase()
   await bucket(db, '2 minutes', { received: 500, duplicate: 60 })
   await evaluate(db)
@@ -148,7 +151,7 @@ test('duplicates: a source repeats itself more than it usually does', async () =
   expect(await alertsOf(db)).toEqual(resolved('duplicates', 'stripe'))
 })
 
-test('duplicates: a source that always repeats itself is not told of', async () => {
+test('duplicates: a source that always repeats events is not announced', async () => {
   const db = await freshDatabase()
   await usualWeek(db, '3 hours')
   await db.rows('update hookonce.rollup set duplicate = 30')
@@ -178,7 +181,7 @@ test('silence: no delivery for longer than the longest gap of the week', async (
   expect(await alertsOf(db)).toEqual(resolved('silence', 'stripe'))
 })
 
-test('silence: a source with little history is not told of, and one that left is not called well', async () => {
+test('silence: a source with little history is not announced, and a removed source is not called healthy', async () => {
   const db = await freshDatabase()
   await register(db)
   await register(db, 'github')

@@ -15,7 +15,7 @@ const APP = fileURLToPath(new URL('../../support/billing-app.mjs', import.meta.u
 const SECRET = 'whsec_of_the_app'
 const DAY_S = 1_700_000_000
 
-test('a billing app: late and duplicate events and a crash in the middle, one invoice row, one email, a message a change', async () => {
+test('a billing app: late and duplicate events and a crash in the middle, one invoice row, one email, one message per change', async () => {
   const db = await freshDatabase()
   const mail = await startDownstream()
   const accounting = await startDownstream()
@@ -58,7 +58,7 @@ test('a billing app: late and duplicate events and a crash in the middle, one in
     return (await until('the app receives', send)).status
   }
 
-  // The mail is sent, and the process dies before it hears of it.
+  // The mail is sent, and the process dies before it gets the reply.
   mail.reply('/send', 'hang')
   const first = app()
   expect(await deliver('evt_paid', 'invoice.paid', 10, 'paid')).toBe(202)
@@ -67,7 +67,8 @@ test('a billing app: late and duplicate events and a crash in the middle, one in
   await once(first, 'exit')
   app()
 
-  // Stripe delivers again; older news comes late; another event says the same, in the same second.
+  // Stripe delivers again. An older event arrives late. Another event has the same data, in the
+  // same second.
   expect(await deliver('evt_paid', 'invoice.paid', 10, 'paid')).toBe(200)
   expect(await deliver('evt_open', 'invoice.finalized', 5, 'open')).toBe(202)
   expect(await deliver('evt_again', 'invoice.paid', 10, 'open')).toBe(202)
@@ -75,7 +76,7 @@ test('a billing app: late and duplicate events and a crash in the middle, one in
 
   expect(await db.rows('select * from invoices')).toEqual([{ id: 'in_1', status: 'paid', amount: 500 }])
   expect(mail.acted('/send')).toBe(1)
-  // The one that was stale tells nothing.
+  // The stale event publishes nothing.
   await until('accounting has heard of both changes', () => accounting.acted('/messages') === 2)
   expect(new Set(accounting.calls.map(({ body }) => body))).toEqual(
     new Set(['{"id":"in_1","status":"paid"}']),
@@ -86,13 +87,13 @@ test('a billing app: late and duplicate events and a crash in the middle, one in
     await db.rows(`select event_key, j.reason from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
       where j.reason is not null`),
   ).toEqual([{ event_key: 'evt_open', reason: expect.stringContaining('stale: invoice:in_1') }])
-  // One that lost its lease before it called, on a busy machine, is a failed epoch.
+  // An effect whose lease was lost before the call, on a busy machine, is a failed epoch.
   expect(await db.rows(`select key, state::text from hookonce.effect where state <> 'failed'`)).toEqual([
     { key: 'receipt-email:in_1', state: 'done' },
   ])
 })
 
-/** Stripe as it answers when it is asked for the invoice. */
+/** Stripe's answer to a request for the invoice. */
 async function startStripe(invoice: Record<string, unknown>): Promise<string> {
   const server = createServer((_, response) => response.end(JSON.stringify(invoice)))
   return listening(server)

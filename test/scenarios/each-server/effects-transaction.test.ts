@@ -1,19 +1,18 @@
 import { expect, test } from 'vitest'
-import { type Context, Permanent, type Transaction } from '../../../src/index.ts'
+import { type Context, Permanent } from '../../../src/index.ts'
 import { startApp } from '../../support/app.ts'
-import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { freshDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
-
-test('a transaction is done once, however often its handler fails after it, and gives the same result again', async () => {
+test('a transaction is done once, however often its handler fails after it, and returns the same result', async () => {
   const db = await freshDatabase()
   const results: unknown[] = []
   const hooks = testHooks(db, { retry: { baseDelayMs: 1 } }).on('test', '*', async (event, ctx) => {
     const result = await ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, event.type])
+      await tx.query(INSERT_EFFECT, [event.receiptId, event.type])
       return { attempt: ctx.attempt }
     })
     results.push(result)
@@ -21,7 +20,7 @@ test('a transaction is done once, however often its handler fails after it, and 
   })
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await processed(db)
+  await jobsAre(db, 'processed')
   expect(await db.number('select count(*) from effect')).toBe(1)
   expect(results).toEqual([{ attempt: 1 }, { attempt: 1 }, { attempt: 1 }])
   expect(await db.rows('select name, fence, result from hookonce.step')).toEqual([
@@ -32,11 +31,11 @@ test('a transaction is done once, however often its handler fails after it, and 
 test('the last transaction completes its job in the same commit, and a replay does not repeat it', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
-    await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, event.type]), { last: true })
+    await ctx.transaction((tx) => tx.query(INSERT_EFFECT, [event.receiptId, event.type]), { last: true })
   })
   await hooks.start()
   const id = await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await processed(db)
+  await jobsAre(db, 'processed')
   expect(await db.rows('select e.xmin = j.xmin as together from effect e, hookonce.job j')).toEqual([
     { together: true },
   ])
@@ -47,7 +46,7 @@ test('the last transaction completes its job in the same commit, and a replay do
   expect(await db.number('select count(*) from effect')).toBe(1)
 })
 
-/** As tags for SQL make them. */
+/** Objects of SQL tag functions. */
 class Tagged {
   readonly #text: string
   readonly values: readonly unknown[]
@@ -62,12 +61,12 @@ class Tagged {
   }
 }
 
-test('a named statement is prepared on its connection, and one of a tag is taken as it is', async () => {
+test('a named statement is prepared on its connection, and a statement of a tag is accepted', async () => {
   const db = await freshDatabase()
   const prepared: unknown[] = []
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
     await ctx.transaction(async (tx) => {
-      await tx.query({ name: 'insert_effect', text: INSERT, values: [event.receiptId, event.type] })
+      await tx.query({ name: 'insert_effect', text: INSERT_EFFECT, values: [event.receiptId, event.type] })
       const { rows } = await tx.query(
         `select statement from pg_prepared_statements where name = 'insert_effect'`,
       )
@@ -79,9 +78,9 @@ test('a named statement is prepared on its connection, and one of a tag is taken
   })
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await processed(db)
+  await jobsAre(db, 'processed')
   expect(await db.number('select count(*) from effect')).toBe(1)
-  expect(prepared).toEqual([{ statement: INSERT }, 'TRANSACTION_MISUSED', { one: 1 }])
+  expect(prepared).toEqual([{ statement: INSERT_EFFECT }, 'TRANSACTION_MISUSED', { one: 1 }])
 })
 
 test.each([
@@ -92,7 +91,7 @@ test.each([
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, event.type])
+      await tx.query(INSERT_EFFECT, [event.receiptId, event.type])
       await tx.query(text)
     }),
   )
@@ -105,7 +104,7 @@ test.each([
   expect(await db.number('select count(*) from effect')).toBe(0)
 })
 
-test('the server ends the transaction of a frozen handler when its time is over', async () => {
+test('the server ends the transaction of a frozen handler at its timeout', async () => {
   const db = await freshDatabase()
   const limits: unknown[] = []
   const look = async (_event: unknown, ctx: Context): Promise<void> => {
@@ -127,7 +126,7 @@ test('a transaction that throws leaves nothing behind', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, event.type])
+      await tx.query(INSERT_EFFECT, [event.receiptId, event.type])
       throw new Permanent('changed my mind')
     }),
   )
@@ -149,7 +148,7 @@ test.each([{ last: false }, { last: true }])(
       try {
         await ctx.transaction(
           async (tx) => {
-            await tx.query(INSERT, [event.receiptId, event.type])
+            await tx.query(INSERT_EFFECT, [event.receiptId, event.type])
             await db.rows('update hookonce.job set fence = fence + 1')
           },
           { last },
@@ -193,7 +192,7 @@ test('a process killed inside its transaction leaves nothing; killed after it, t
   ])
 })
 
-test('serialization failures are tried again inside', async () => {
+test('serialization failures are retried inside', async () => {
   const db = await freshDatabase()
   await db.rows('create table account (id int primary key, balance int); insert into account values (1, 0)')
   const hooks = testHooks(db, { concurrency: 4, maxConnections: 8 }).on('test', '*', (_, ctx) =>
@@ -205,126 +204,34 @@ test('serialization failures are tried again inside', async () => {
   )
   await hooks.start()
   await Promise.all(Array.from({ length: 8 }, (_, n) => deliver(hooks, { id: `evt_${n}`, type: 'a' })))
-  await processed(db, 8)
+  await jobsAre(db, 'processed', 8)
   expect(await db.number('select balance from account')).toBe(8)
 })
 
-test('two transactions of one name in one run are refused, two of different names are two', async () => {
-  const db = await freshDatabase()
-  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', async (event, ctx) => {
-    await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, '1']), { name: 'first' })
-    await ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, '2']), { name: event.type })
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'second' })
-  await processed(db)
-  expect(await db.number('select count(*) from effect')).toBe(2)
-  await deliver(hooks, { id: 'evt_2', type: 'first' })
-  await until('the other has failed', () =>
-    db.number(`select count(*) from hookonce.job where state = 'failed'`),
-  )
-  expect(await db.rows(`select reason from hookonce.job where state = 'failed'`)).toEqual([
-    { reason: expect.stringContaining('STEP_REPEATED') },
-  ])
-})
-
-test('a part of a transaction that may fail is undone alone, and the rest is committed', async () => {
+test('a failing part of a transaction is undone alone, and the rest is committed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
     await ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, 'before'])
+      await tx.query(INSERT_EFFECT, [event.receiptId, 'before'])
       await tx
         .savepoint(async () => {
-          await tx.query(INSERT, [event.receiptId, 'undone'])
+          await tx.query(INSERT_EFFECT, [event.receiptId, 'undone'])
           await tx.savepoint(() => tx.query('select 1 / 0'))
         })
         .catch(() => undefined)
-      await tx.savepoint(() => tx.query(INSERT, [event.receiptId, 'inside']))
+      await tx.savepoint(() => tx.query(INSERT_EFFECT, [event.receiptId, 'inside']))
     })
   })
   await hooks.start()
   await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await processed(db)
+  await jobsAre(db, 'processed')
   expect(await db.rows('select type from effect order by type')).toEqual([
     { type: 'before' },
     { type: 'inside' },
   ])
 })
 
-test('what would break a transaction apart is refused, each with what to do', async () => {
-  const db = await freshDatabase()
-  const faults: string[] = []
-  const note = (error: unknown) => void faults.push(String(error))
-  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
-    let leaked: Transaction | undefined
-    await ctx.transaction(async (tx) => {
-      leaked = tx
-      await ctx.transaction(async () => undefined, { name: 'inner' }).catch(note)
-      await ctx.effect('mail', () => undefined).catch(note)
-      await ctx.step('step', () => undefined).catch(note)
-      for (const text of [
-        'COMMIT',
-        ' rollback',
-        '/* now */ begin',
-        '-- all\nEND work',
-        'start transaction',
-      ]) {
-        await tx.query(text).catch(note)
-      }
-      await tx.query('savepoint mine')
-      await tx.query('rollback to savepoint mine')
-      await tx.query(INSERT, [event.receiptId, 'written'])
-    })
-    await leaked?.query('select 1').catch(note)
-    // Beside each other they are two transactions, as they say.
-    await Promise.all([
-      ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'one']), { name: 'one' }),
-      ctx.transaction((tx) => tx.query(INSERT, [event.receiptId, 'two']), { name: 'two' }),
-    ])
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await processed(db)
-  expect(faults.slice(0, 3)).toEqual(
-    ['transaction', 'effect', 'step'].map((call) =>
-      expect.stringContaining(`ctx.${call}() was called while the transaction "transaction" was open`),
-    ),
-  )
-  expect(faults.slice(3, 8)).toEqual(
-    Array.from({ length: 5 }, () => expect.stringContaining('TRANSACTION_MISUSED')),
-  )
-  expect(faults.slice(8)).toEqual([expect.stringContaining('CONTEXT_CLOSED')])
-  expect(await db.number('select count(*) from effect')).toBe(3)
-})
-
-test('what would commit beside an open transaction is refused until it has ended', async () => {
-  const db = await freshDatabase()
-  const outcomes: string[] = []
-  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
-    let end = (): void => undefined
-    let begun = (): void => undefined
-    const ending = new Promise<void>((resolve) => (end = resolve))
-    const hasBegun = new Promise<void>((resolve) => (begun = resolve))
-    const transacting = ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, 'written'])
-      begun()
-      await ending
-    })
-    await hasBegun
-    const mail = () => ctx.effect('mail', () => 'sent')
-    outcomes.push(await mail().catch(String))
-    end()
-    await transacting
-    outcomes.push(await mail())
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await processed(db)
-  expect(outcomes).toEqual([expect.stringContaining('TRANSACTION_MISUSED'), 'sent'])
-  expect(await db.number('select count(*) from effect')).toBe(1)
-})
-
-test('deadlocks are tried again inside', async () => {
+test('deadlocks are retried inside', async () => {
   const db = await freshDatabase()
   await db.rows(
     'create table account (id int primary key, balance int); insert into account values (1, 0), (2, 0)',
@@ -346,7 +253,7 @@ test('deadlocks are tried again inside', async () => {
   )
   await hooks.start()
   await Promise.all(['up', 'down'].map((type) => deliver(hooks, { id: type, type })))
-  await processed(db, 2)
+  await jobsAre(db, 'processed', 2)
   expect(tries).toBeGreaterThan(2)
   expect(await db.rows('select balance from account order by id')).toEqual([{ balance: 2 }, { balance: 2 }])
   expect(await db.number('select max(attempt) from hookonce.job')).toBe(1)
@@ -359,7 +266,7 @@ test('an effect key claimed inside a transaction is committed with it, and makes
   hooks.on('test', '*', async (event, ctx) => {
     const result = await ctx.transaction((tx) =>
       tx.effect('credit:1', async () => {
-        await tx.query(INSERT, [event.receiptId, 'credit'])
+        await tx.query(INSERT_EFFECT, [event.receiptId, 'credit'])
         if (event.key === 'evt_0' && ctx.attempt === 1) throw new Error('rolled back')
         return { by: event.key }
       }),
@@ -368,7 +275,7 @@ test('an effect key claimed inside a transaction is committed with it, and makes
   })
   await hooks.start()
   await Promise.all(Array.from({ length: 8 }, (_, n) => deliver(hooks, { id: `evt_${n}`, type: 'a' })))
-  await processed(db, 8)
+  await jobsAre(db, 'processed', 8)
   expect(await db.number('select count(*) from effect')).toBe(1)
   expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1)
   expect(await db.rows('select mode, state::text from hookonce.effect')).toEqual([
@@ -386,8 +293,10 @@ test('a transaction that meets an effect of unknown outcome is rolled back, and 
       await ctx.effect('credit:1', () => Promise.reject(new Error('lost')), { mode: 'atMostOnce' })
     }
     await ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, 'before'])
-      await tx.effect('credit:1', () => tx.query(INSERT, [event.receiptId, 'credit'])).catch(() => undefined)
+      await tx.query(INSERT_EFFECT, [event.receiptId, 'before'])
+      await tx
+        .effect('credit:1', () => tx.query(INSERT_EFFECT, [event.receiptId, 'credit']))
+        .catch(() => undefined)
     })
   })
   await hooks.start()
@@ -402,51 +311,6 @@ test('a transaction that meets an effect of unknown outcome is rolled back, and 
   )
   expect(await db.number('select count(*) from effect')).toBe(0)
   await hooks.attention.confirmDone('credit:1', { by: 'ann', why: 'seen' })
-  await processed(db, 2)
+  await jobsAre(db, 'processed', 2)
   expect(await db.rows('select type from effect')).toEqual([{ type: 'before' }, { type: 'before' }])
-})
-
-test('a result that JSON cannot hold is refused with what to do, and nothing is written', async () => {
-  const db = await freshDatabase()
-  const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (event, ctx) =>
-    ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, event.type])
-      return { inserted: 1n }
-    }),
-  )
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await until('the job has failed', () =>
-    db.number(`select count(*) from hookonce.job where state = 'failed'`),
-  )
-  expect(await db.rows('select reason from hookonce.job')).toEqual([
-    {
-      reason: expect.stringContaining(
-        'the result of transaction "transaction" holds a bigint at "inserted": return plain data',
-      ),
-    },
-  ])
-  expect(await db.number('select count(*) from effect')).toBe(0)
-})
-
-async function processed(db: TestDatabase, count = 1): Promise<void> {
-  await until(`${count} jobs are processed`, async () => {
-    return (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === count
-  })
-}
-
-test('a transaction whose result holds what the ledger cannot keep is rolled back, and says so', async () => {
-  const db = await freshDatabase()
-  const hooks = testHooks(db).on('test', '*', async (event, ctx) => {
-    await ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, 'written'])
-      return { text: 'a\0b' }
-    })
-  })
-  await hooks.start()
-  await deliver(hooks, { id: 'evt_1', type: 'a' })
-  await until('it has failed', () =>
-    db.number(`select count(*) from hookonce.job where state = 'failed' and reason like 'RESULT_NOT_JSON%'`),
-  )
-  expect(await db.number('select count(*) from effect')).toBe(0)
 })

@@ -23,7 +23,7 @@ import { ledgerOfVersion, MIGRATION_FILES, migrationsUpTo } from '../../support/
 import { pagesTouched, textOf } from '../../support/plans.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
 
-/* The counts of failed jobs, which a trigger notes and upkeep adds up. */
+/* The counts of failed jobs, which a trigger records and upkeep adds up. */
 
 const SHARDS = 16
 
@@ -42,7 +42,7 @@ const ERRORS = [
 interface Workshop {
   readonly db: TestDatabase
   readonly subscribers: readonly number[]
-  /** One thing that happens to some jobs. */
+  /** One action on some jobs. */
   readonly steps: Readonly<Record<string, (pick: (below: number) => number) => Promise<unknown>>>
 }
 
@@ -73,7 +73,7 @@ async function workshop(): Promise<Workshop> {
         reason: ERRORS[pick(ERRORS.length)],
       }))
       await settleJobs(db.pool, failed)
-      // Some of them in another hour.
+      // Moves some failures to another hour.
       const hours = pick(3)
       await db.rows(
         `update hookonce.job set finished_at = finished_at - $2::integer * interval '1 hour'
@@ -134,7 +134,7 @@ async function workshop(): Promise<Workshop> {
   return { db, subscribers, steps }
 }
 
-/** Numbers that a seed repeats. */
+/** Random numbers from a seed. */
 function picker(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -143,7 +143,7 @@ function picker(seed: number): (below: number) => number {
   }
 }
 
-test('counts are exact after whatever happens to jobs, added up or not', async () => {
+test('counts are exact after any actions on jobs, added up or not', async () => {
   const seed = Number(process.env.HOOKONCE_SEED ?? Date.now() % 1_000_000)
   const pick = picker(seed)
   const { db, steps } = await workshop()
@@ -158,7 +158,7 @@ test('counts are exact after whatever happens to jobs, added up or not', async (
   while ((await addUpFailures(db.pool, 50)) > 0);
   expect(await db.number('select count(*) from hookonce.failure_change')).toBe(0)
   await expectExactCounts(db, `HOOKONCE_SEED=${seed}: at the end`)
-  // What is empty is gone.
+  // Rows with a count of zero are deleted.
   const empty = `select (select count(*) from hookonce.failure_group where jobs <= 0)
     + (select count(*) from hookonce.failure_hour where jobs <= 0)`
   expect(await db.number(empty)).toBe(0)
@@ -197,7 +197,7 @@ const LEAVE = `update hookonce.job set state = 'received', finished_at = null, r
 const ENTER = `update hookonce.job set state = 'failed', finished_at = now(), reason = 'late'
   where (shard, receipt_id) = (select shard, receipt_id from hookonce.job where state = 'processed' limit 1)`
 
-test('a count neither misses nor repeats what others commit while it runs', async () => {
+test('a count neither misses nor repeats concurrent commits', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5, { state: 'failed' })
   await seedJobs(db, 5, { state: 'processed' })
@@ -215,11 +215,11 @@ test('a count neither misses nor repeats what others commit while it runs', asyn
   await expectExactCounts(db, 'they are added up')
 })
 
-test('a process that finds another one adding up does nothing, and waits for nothing', async () => {
+test('a process does nothing, and does not wait, while another one adds up', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5, { state: 'failed' })
   const other = await openTransaction(db)
-  // As the statement `lock_failure_counts` does.
+  // Like the statement `lock_failure_counts`.
   await other.query(
     `select pg_advisory_xact_lock(1717660012, 'hookonce.failure_total'::regclass::oid::integer)`,
   )
@@ -236,7 +236,8 @@ test('failures from before the migration are counted, also those that change whi
   await seedJobs(db, 4, { state: 'processed', subscriber: 'mail' })
   await db.rows(`update hookonce.job set reason = 'permanent: Error: answered 500' where state = 'failed'`)
   await migrate(db.pool, { folder: migrationsUpTo(before + 1) })
-  // The triggers are there, the count is not: a replay and a failure in between, and two that last.
+  // The triggers exist, but the count does not: a replay and a failure happen in between, and two
+  // failures stay.
   await db.rows(LEAVE)
   await db.rows(ENTER)
   const replay = await openTransaction(db)
@@ -251,7 +252,7 @@ test('failures from before the migration are counted, also those that change whi
   expect((await readStatus(ledgerOf(db))).totals.failed).toBe(6)
 })
 
-test('changes that the trigger did not see are corrected when it is time to count anew', async () => {
+test('changes without the trigger are corrected by the next recount', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { state: 'failed' })
   expect(await countFailures(ledgerOf(db))).toEqual({ changes: 5, recounted: 1 })
@@ -298,7 +299,7 @@ test('a new error is listed at once, however many larger groups there are', asyn
   expect((await listFailures(ledgerOf(db), { source: 'other' })).isComplete).toBe(true)
 })
 
-test('with a filter on times, a loud subscriber does not hide the failures of another', async () => {
+test('with a filter on times, a busy subscriber does not hide the failures of another', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 6_000, { state: 'failed', subscriber: 'loud' })
   await seedJobs(db, 1, { state: 'failed', subscriber: 'quiet' })
@@ -314,7 +315,7 @@ test('with a filter on times, a loud subscriber does not hide the failures of an
   expect(none).toEqual({ groups: [], isComplete: false })
 })
 
-test('a group names receipts that are failed now with its error, and remembers when it was seen', async () => {
+test('a group names receipts that are failed now with its error, and when the error was seen', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5, { state: 'failed' })
   await db.rows(
@@ -324,7 +325,7 @@ test('a group names receipts that are failed now with its error, and remembers w
   await addUpFailures(db.pool, 100)
   const [before] = (await listFailures(ledgerOf(db))).groups
   const [latest = '', second = ''] = before?.receiptIds ?? []
-  // One fails with another error now, one is replayed.
+  // One job now fails with another error, and one job is replayed.
   await db.rows(`update hookonce.job set reason = 'Error: new' where receipt_id = $1`, [latest])
   await db.rows(`update hookonce.job set state = 'received' where receipt_id = $1`, [second])
   for (const when of ['noted', 'added up']) {
@@ -344,7 +345,7 @@ test('a group names receipts that are failed now with its error, and remembers w
   }
 })
 
-test('sources and failures of one tenant count nothing of another', async () => {
+test('sources and failures of one tenant include no count of another', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 3, { state: 'failed' })
   const acme = await seedJobs(db, 2, { state: 'failed', source: 'acme-source' })
@@ -359,7 +360,7 @@ test('sources and failures of one tenant count nothing of another', async () => 
   }
 })
 
-test('what failures and status touch does not grow with the number of failed jobs', async () => {
+test('the cost of failures and status does not grow with the number of failed jobs', async () => {
   const question = { shards: SHARDS, examples: 3, hours: 24 }
   const asked = {
     failures: {
@@ -375,8 +376,7 @@ test('what failures and status touch does not grow with the number of failed job
   const pages = new Map<string, number[]>()
   for (const count of [800, 8_000]) {
     const db = await freshDatabase()
-    // The planner takes failures for rarer than they are: it does not know that the index has no
-    // others.
+    // The planner underestimates failures: it does not know that the index contains only failures.
     await seedJobs(db, 20_000, { state: 'processed' })
     await seedJobs(db, count, { state: 'failed' })
     await db.rows(

@@ -11,9 +11,7 @@ import { unknownEffects } from '../../../src/ledger/jobs/attention.ts'
 import { isLive } from '../../../src/ledger/jobs/fence.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
 
-/*
- * The outcome of an effect is recorded once, by the run that owns it, and never over another one.
- */
+/* The outcome of an effect is recorded once, by the run that owns it, and never overwritten. */
 
 const effectOf = (number: number) => ({
   shard: 0,
@@ -62,13 +60,13 @@ test('the run that owns an effect records its outcome, twice if its first reply 
   expect(await statesNow()).toEqual(['done'])
 })
 
-test('a run whose effect another one took over records nothing', async () => {
+test('a run whose effect another run took over records nothing', async () => {
   const { db, run, statesNow } = await ledgerWithEffects('started')
   expect(await endEffect(db.pool, { ...ended('done'), job: { ...run, fence: 2 } })).toBe(false)
   expect(await statesNow()).toEqual(['started'])
 })
 
-test('an outcome that is recorded stands', async () => {
+test('a recorded outcome is final', async () => {
   const { db, run, statesNow } = await ledgerWithEffects('done', 'unknown', 'done')
   expect(await endEffect(db.pool, { ...ended('failed'), job: run })).toBe(false)
   expect(await endEffect(db.pool, { ...ended('done', 2), job: run })).toBe(false)
@@ -106,7 +104,7 @@ test('an effect and a version are held until the transaction that decides on the
   expect(await isLocked('entity', `id = '${entity.id}'`)).toBe(true)
 })
 
-test('what needs a person is listed: unknown effects, and effects that jobs wait for', async () => {
+test('effects that need a person are listed: unknown effects, and effects that jobs wait for', async () => {
   const { db, row, subscriber } = await ledgerWithEffects('unknown', 'done', 'done', 'started')
   await row('attention', {
     shard: 0,

@@ -19,8 +19,8 @@ import { BURIED_AT } from '../../../src/model/suspects.ts'
 import { idOf, LEASED, type SeededLedger, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
- * Every statement that picks jobs picks only those in its states, passes over jobs that somebody
- * holds, and does not act on what it saw before somebody changed it.
+ * Every statement that selects jobs takes only jobs in its states, skips locked jobs, and does not
+ * act on outdated reads.
  */
 
 /** Due, and in flight in this many crashes. */
@@ -37,7 +37,7 @@ const waitingBatch = ({ subscriber }: SeededLedger) => ({
   reason: 'said so',
 })
 
-/** What each statement picks, the state in which it picks a job, and how the job is afterwards. */
+/** The selection of each statement, the state in which it takes a job, and the job afterwards. */
 const picks: [name: string, columns: Record<string, unknown>, pick: Pick, after: Record<string, string>][] = [
   [
     'claim',
@@ -95,7 +95,7 @@ const picks: [name: string, columns: Record<string, unknown>, pick: Pick, after:
 ]
 
 describe.each(picks)('%s', (_, columns, pick, after) => {
-  test('picks a job in its state', async () => {
+  test('takes a job in its state', async () => {
     const ledger = await seededLedger()
     await ledger.job(1, columns)
     expect(await pick(ledger.db.pool, ledger)).toHaveLength(1)
@@ -108,7 +108,7 @@ describe.each(picks)('%s', (_, columns, pick, after) => {
     expect(found).toEqual([after])
   })
 
-  test('picks no job in another state', async () => {
+  test('takes no job in another state', async () => {
     const ledger = await seededLedger()
     const states = ['received', 'processing', 'retrying', 'processed', 'failed', 'attention']
     const mine = columns.state === 'processing' ? ['processing'] : ['received', 'retrying']
@@ -119,7 +119,7 @@ describe.each(picks)('%s', (_, columns, pick, after) => {
     expect(await ledger.db.rows('select * from hookonce.job order by receipt_id')).toEqual(before)
   })
 
-  test('passes over a job that somebody holds, without waiting', async () => {
+  test('skips a locked job, without waiting', async () => {
     const ledger = await seededLedger()
     await ledger.job(1, columns)
     await ledger.locked('job', `receipt_id = '${idOf(1)}'`)
@@ -174,7 +174,7 @@ describe('a rescue', () => {
   })
   const dead = { shard: 0, deadWorkers: [7], limit: 10, isCrash: true }
 
-  test('asks a person only about a job that would be buried with an open outcome', async () => {
+  test('requires a person only for a job that would be buried with an open outcome', async () => {
     const { db, subscriber, job, row, jobIs } = await seededLedger()
     await job(1, { ...LEASED, crashes: BURIED_AT - 1 })
     await row('effect', effect('started', 1, subscriber))
@@ -198,7 +198,7 @@ describe('a replay', () => {
     states: ['processed', 'failed'] as const,
   })
 
-  test('takes finished jobs only, and keeps the run of one that ended well', async () => {
+  test('takes only finished jobs, and keeps the run of a job that ended well', async () => {
     const { db, job, jobIs } = await seededLedger()
     const finished = { attempt: 2, fence: 5, started_at: new Date(0), finished_at: new Date() }
     await job(1, { ...finished, state: 'processed' })
@@ -215,7 +215,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('leaves a job alone that somebody else replays at that moment', async () => {
+  test('skips a job that another transaction replays at that moment', async () => {
     const { db, job, jobIs, locked } = await seededLedger()
     await job(1, { state: 'failed', attempt: 2, fence: 5 })
     const other = await locked('job', `receipt_id = '${idOf(1)}'`)
@@ -231,7 +231,7 @@ describe('a replay', () => {
     })
   })
 
-  test('of all that failed leaves out what waits for a person', async () => {
+  test('of all failed jobs leaves out jobs that wait for a person', async () => {
     const { db, job } = await seededLedger()
     await job(1, { state: 'failed', finished_at: new Date() })
     await job(2, { state: 'attention', finished_at: new Date() })
@@ -250,7 +250,7 @@ describe('an order key', () => {
   })
   const orderKey = { shard: 0, id: KEY, seq: 9, added: 0 }
 
-  test('goes on after a job that is over, with the next that waits', async () => {
+  test('continues after a finished job, with the next that waits', async () => {
     const { db, job, jobIs, row } = await seededLedger()
     await row('lane', orderKey)
     await job(1, inOrder(1, { state: 'processed', due_at: new Date(0) }))
@@ -263,7 +263,7 @@ describe('an order key', () => {
     expect(await idleOrderKeys(db.pool, 0, 10)).toEqual([])
   })
 
-  test('does not let a job go that somebody gives up at that moment', async () => {
+  test('does not release a job that another transaction fails at that moment', async () => {
     const { db, job, jobIs, row, locked } = await seededLedger()
     await row('lane', orderKey)
     await job(1, inOrder(1, { state: 'received' }))
@@ -276,7 +276,7 @@ describe('an order key', () => {
     expect(await jobIs(1, 'state', 'due_at')).toEqual({ state: 'failed', due_at: 'infinity' })
   })
 
-  test('waits for whoever adds a job to it', async () => {
+  test('waits for a transaction that adds a job to it', async () => {
     const { db, job, row, locked } = await seededLedger()
     await row('lane', orderKey)
     await job(1, inOrder(1, { state: 'received' }))
@@ -289,7 +289,7 @@ describe('an order key', () => {
   })
 })
 
-test('what waits is counted by state', async () => {
+test('waiting jobs are counted by state', async () => {
   const { db, subscriber, job } = await seededLedger()
   await job(1, { state: 'received' })
   await job(2, { state: 'retrying', fence: 2 })

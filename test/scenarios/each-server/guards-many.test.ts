@@ -9,7 +9,7 @@ import {
 import { probeNow } from '../../../src/ledger/jobs/circuits.ts'
 import { idOf, type SeededLedger, seededLedger } from '../../support/seeded-ledger.ts'
 
-/* Replays of many jobs, and probes that an operator makes due: only those that run or wait. */
+/* Replays of many jobs, and probes that an operator makes due: only running or waiting ones. */
 
 const STATES = ['running', 'cancelled', 'done']
 
@@ -46,7 +46,7 @@ describe('a replay of many', () => {
     expect(states.map(({ state }) => state)).toEqual(['cancelled', 'cancelled', 'done'])
   })
 
-  test('that another process works on is passed over, without waiting', async () => {
+  test('that another process works on is skipped, without waiting', async () => {
     const { db, locked, withoutWaiting, inOpenTransaction, isLocked } = await ledgerWithReplays()
     const held = await locked('bulk_replay', `id = '${RUNNING}'`)
     expect(await withoutWaiting((client) => lockBulkReplay(client, RUNNING))).toBeUndefined()
@@ -56,7 +56,7 @@ describe('a replay of many', () => {
     expect(await runningBulkReplays(db.pool)).toEqual([RUNNING])
   })
 
-  test('is added unless as many run as may: those that ended do not count', async () => {
+  test('is added unless the limit of running replays is reached: ended replays do not count', async () => {
     const { db } = await ledgerWithReplays()
     const given = {
       name: 'new',
@@ -71,7 +71,7 @@ describe('a replay of many', () => {
     expect(await addBulkReplay(db.pool, { ...given, most: 2 })).toMatchObject({ state: 'running' })
   })
 
-  test('is planned with the effects that are done', async () => {
+  test('is planned with the finished effects', async () => {
     const { db, job, row, subscriber } = await seededLedger()
     const { receiptId } = await job(1)
     for (const [index, state] of ['done', 'started', 'unknown'].entries())

@@ -21,7 +21,7 @@ import { idOf, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
  * A lane is leased to one relay. Each message is finished once, under that lease, and a finished
- * message does not change unless somebody replays it.
+ * message does not change unless an operator replays it.
  */
 
 const LANE = idOf(800)
@@ -96,7 +96,7 @@ describe('settling a lane', () => {
     expect(await db.rows('select worker from hookonce.outbox_lane')).toEqual([{ worker: 8 }])
   })
 
-  test('leaves finished messages as they are', async () => {
+  test('leaves finished messages unchanged', async () => {
     const { db, messages } = await ledgerWithLane(HELD, 'failed', 'waiting')
     expect(await settleLanes(db.pool, [settlement({ doneTo: 2, first: 2 })])).toEqual([true])
     expect(await messages()).toEqual([
@@ -106,7 +106,7 @@ describe('settling a lane', () => {
   })
 })
 
-describe('a lane that somebody holds is passed over, without waiting,', () => {
+describe('a locked lane is skipped, without waiting,', () => {
   test('by a claim', async () => {
     const { locked, withoutWaiting, db } = await ledgerWithLane({}, 'waiting')
     const claim = { shard: 0, worker: 9, slots: new Map([['t', 5]]), suspects: false }
@@ -116,7 +116,7 @@ describe('a lane that somebody holds is passed over, without waiting,', () => {
     expect(await claimLanes(db.pool, claim)).toMatchObject([{ lane: LANE }])
   })
 
-  test('by a process that puts a suspect off', async () => {
+  test('by a process that postpones a suspect', async () => {
     const { locked, withoutWaiting, db } = await ledgerWithLane({ crashes: 3 }, 'waiting')
     const putOff = { shard: 0, topics: ['t'], ms: 1_000 }
     const held = await locked('outbox_lane', `id = '${LANE}'`)
@@ -183,7 +183,7 @@ describe('messages', () => {
     expect(await db.number(`select seq from hookonce.outbox where id = '${idOf(2)}'`)).toBe(4)
   })
 
-  test('that somebody else replays at that moment are left alone', async () => {
+  test('that another transaction replays at that moment are skipped', async () => {
     const { db, locked } = await ledgerWithLane({}, 'failed')
     const other = await locked('outbox', `id = '${idOf(1)}'`)
     await other.change(`state = 'waiting', seq = 9, finished_at = null`)
@@ -194,7 +194,7 @@ describe('messages', () => {
     expect(await db.number('select seq from hookonce.outbox')).toBe(9)
   })
 
-  test('that somebody holds are not swept, and not waited for', async () => {
+  test('that are locked are neither deleted nor waited for', async () => {
     const { locked, withoutWaiting, db } = await ledgerWithLane({}, 'published')
     const sweep = { shard: 0, keepMs: 1_000, limit: 10 }
     const held = await locked('outbox', `id = '${idOf(1)}'`)
@@ -265,7 +265,7 @@ describe('what people see of the outbox', () => {
     expect(published).toMatchObject({ state: 'published', attempts: 0, reason: null, dueAt: null })
   })
 
-  test('lists only the states that are asked for', async () => {
+  test('lists only the requested states', async () => {
     const { db } = await ledgerWithLane({}, 'waiting', 'published', 'failed')
     for (const state of ['waiting', 'published', 'failed'] as const) {
       const listed = await listMessages(db.pool, { shards: 16, limit: 10, states: [state] })
@@ -273,7 +273,7 @@ describe('what people see of the outbox', () => {
     }
   })
 
-  test('counts what waits and what failed apart', async () => {
+  test('counts waiting and failed messages separately', async () => {
     const { db } = await ledgerWithLane({}, 'published', 'failed', 'failed', 'waiting')
     expect(await outboxBacklog(db.pool, 16)).toMatchObject([{ topic: 't', waiting: 1, failed: 2 }])
     const failed = await failedMessages(db.pool, { shard: 0, limit: 10 })

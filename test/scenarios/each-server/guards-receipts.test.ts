@@ -6,7 +6,7 @@ import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
 import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
 
-/* A receipt stays, with its body, until its work is done, and nobody waits for a sweep. */
+/* A receipt stays, with its body, until its work is done, and no statement waits for a sweep. */
 
 const LIVE = ['received', 'processing', 'retrying', 'attention']
 const OVER = ['processed', 'failed']
@@ -40,7 +40,7 @@ describe('a sweep', () => {
   test.each([
     ['bodies', lockBodies],
     ['keys', lockKeys],
-  ])('of %s passes over a receipt that somebody holds, without waiting', async (_, lock) => {
+  ])('of %s skips a locked receipt, without waiting', async (_, lock) => {
     const { locked, withoutWaiting, inOpenTransaction, isLocked } = await oldReceipts(['processed'])
     const held = await locked('receipt', `id = '${idOf(1)}'`)
     expect(await withoutWaiting((client) => lock(client, 0, 10))).toEqual([])
@@ -80,7 +80,7 @@ describe('a receipt past its retention', () => {
     expect(await left('true')).toEqual([1, 2, 3, 4].map(idOf))
   })
 
-  test('is not forgotten under somebody who replays it', async () => {
+  test('is not forgotten during a replay', async () => {
     const { db, left, locked } = await oldReceipts(['processed'])
     const replay = await locked('receipt', `id = '${idOf(1)}'`)
     const known = knownReceipts(db.pool, [repeated(1).receipt])
@@ -92,7 +92,7 @@ describe('a receipt past its retention', () => {
   })
 })
 
-test('the backlog counts jobs and effects by state, and its lag is of what is due', async () => {
+test('the backlog counts jobs and effects by state, and its lag is the age of due work', async () => {
   const { db, job, row, subscriber } = await seededLedger()
   const old = { due_at: new Date(0) }
   await job(1, { state: 'received' })
@@ -122,7 +122,7 @@ test('the backlog counts jobs and effects by state, and its lag is of what is du
   expect(counted?.lagSeconds).toBeLessThan(3_600)
 })
 
-test('the story of a receipt tells of runs, also of one that was handed back, not of jobs that were given up', async () => {
+test('the story of a receipt has runs, including one that was handed back, but not jobs that were discarded', async () => {
   const { db, job } = await seededLedger()
   const told = async (number: number) => {
     const { attempts } = await receiptHistory(db.pool, 16, { shard: 0, id: idOf(number), tenant: 'default' })
@@ -133,13 +133,14 @@ test('the story of a receipt tells of runs, also of one that was handed back, no
   await job(3, { ...LEASED, state: 'retrying' })
   await job(4, { ...LEASED, state: 'failed' })
   expect(await Promise.all([1, 2, 3, 4].map(told))).toEqual([['processing'], ['processed'], ['returned'], []])
-  // The reason of a processed job says that it was stale, of a running one why it failed before.
+  // The reason of a processed job shows that it was stale. The reason of a running job shows its
+  // earlier failure.
   await job(5, { ...LEASED, reason: 'it was refused' })
   await job(6, { ...LEASED, state: 'processed', reason: 'a newer version is known' })
   expect(await Promise.all([5, 6].map(told))).toEqual([['processing'], ['stale']])
 })
 
-test('failures are jobs that failed, not those that wait for a person', async () => {
+test('failures are jobs that failed, not jobs that wait for a person', async () => {
   const { db, job } = await seededLedger()
   const ended = { finished_at: new Date(), reason: 'refused' }
   await job(1, { state: 'failed', ...ended })

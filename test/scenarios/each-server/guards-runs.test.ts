@@ -9,8 +9,9 @@ import { type Settlement, settleJobs, stopForAttention } from '../../../src/ledg
 import { idOf, LEASED, type SeededJob, seededLedger } from '../../support/seeded-ledger.ts'
 
 /*
- * Every statement that ends a run, or writes in its name, changes nothing unless the run still has
- * its lease: its fence is the job's, the job is processing, and nobody changes it at that moment.
+ * Every statement that ends a run, or writes for it, changes nothing unless the run still has its
+ * lease: its fence equals the job's, the job is processing, and no transaction changes the job at
+ * the same time.
  */
 
 const EFFECT = { shard: 0, id: idOf(900), tenant: 'default', key: 'mail' }
@@ -24,7 +25,7 @@ const settledAs =
     return (await settleJobs(db, [settlement]))[0] ?? false
   }
 
-/** These fail with a division by zero, so that the COMMIT behind them rolls back. */
+/** These statements fail with a division by zero, so that the COMMIT behind them rolls back. */
 const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): Ending => {
   return async (db, job) => {
     try {
@@ -112,7 +113,7 @@ describe.each(endings)('%s', (name, ending, after) => {
     expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
   })
 
-  test('holds the job until its transaction ends', async () => {
+  test('locks the job until its transaction ends', async () => {
     const { job, inOpenTransaction, isLocked } = await seededLedger()
     const run = await job(1, LEASED)
     await inOpenTransaction((client) => ending(client, run))
@@ -164,7 +165,7 @@ test('jobs with and without steps are settled together', async () => {
   expect(await jobIs(3, 'state')).toEqual({ state: 'failed' })
 })
 
-test('only a run that is over has an end', async () => {
+test('only an ended run has an end time', async () => {
   const { db, job, jobIs } = await seededLedger()
   await settledAs('retrying', 'it failed')(db.pool, await job(1, LEASED))
   await settledAs('failed', 'it failed')(db.pool, await job(2, LEASED))
@@ -172,7 +173,7 @@ test('only a run that is over has an end', async () => {
   expect(await jobIs(2, 'finished_at')).not.toEqual({ finished_at: null })
 })
 
-test('letting go and abandoning move only jobs that wait for attention', async () => {
+test('releasing and abandoning move only jobs in attention', async () => {
   const { db, job, jobIs } = await seededLedger()
   const waiting = await job(1, { state: 'attention', attempt: 4 })
   const retried = await job(2, { state: 'retrying', attempt: 4 })

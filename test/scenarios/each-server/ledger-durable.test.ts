@@ -16,9 +16,9 @@ import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
 
 /*
- * Durability is said by the statement that promises it: a session, a role or a database that does
- * not wait for the disk changes nothing. What a crash of the server really leaves is in
- * test/installed/durability.test.ts.
+ * The durable statements themselves demand durability: a session, a role or a database that does
+ * not wait for the disk changes nothing. test/scenarios/own-server/durability.test.ts shows the
+ * state after a real crash.
  */
 const RECEIPT_ID = '0a000000-0000-4000-8000-000000000000'
 const JOB: JobRef = { shard: 0, receiptId: RECEIPT_ID, subscriber: 1, fence: 1 }
@@ -84,7 +84,9 @@ const PROMISES: readonly (readonly [
   ['save a pledge', (db) => db.query(keys.savePledge, [KEY, 'n', Buffer.alloc(0), 1000, 1000])],
 ]
 
-/** The lock has run out long ago: the store compares whole milliseconds, so `now()` may be ahead of it. */
+/**
+ * The lock expired long ago: the store compares whole milliseconds, so `now()` may be ahead of it.
+ */
 async function held(db: pg.PoolClient, then: () => Promise<unknown>): Promise<void> {
   await db.query(
     `insert into hookonce_key (id, state, fence, fingerprint, holder, after, locked_at, lock_until, expires_at)

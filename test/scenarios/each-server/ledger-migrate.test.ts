@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts'
 
 /* Migrations of a ledger that is in use. */
 
-/** Of the migrations after it, 0007 rewrites the table of effects. */
+/** Among the later migrations, 0007 rewrites the table of effects. */
 const OLD = 6
 const MISSING = MIGRATION_FILES.length - OLD
 const quick = { lockTimeoutMs: 100, pauseMs: 20 }
@@ -18,14 +18,14 @@ function poolOf(url: string): pg.Pool {
   return pool
 }
 
-test('each migration is committed by itself', async () => {
+test('each migration has its own commit', async () => {
   const db = await ledgerOfVersion(OLD)
   await migrate(poolOf(db.url))
   const transactions = 'select count(distinct xmin::text) from hookonce.migration where id > $1'
   expect(await db.number(transactions, [OLD])).toBe(MISSING)
 })
 
-test('a migration gives way while a table is in use: readers do not queue behind it, and it is done at last', async () => {
+test('a migration gives way while a table is in use: readers do not queue behind it, and it succeeds in the end', async () => {
   const db = await ledgerOfVersion(OLD)
   const holder = await poolOf(db.url).connect()
   await holder.query('begin')
@@ -35,7 +35,8 @@ test('a migration gives way while a table is in use: readers do not queue behind
   const migrating = migrate(poolOf(db.url), quick)
   for (let time = 1; time <= 2; time += 1) {
     await until('the migration waits', async () => (await db.number(blocked)) === 1)
-    // Answered once the migration has given way, although the holder keeps its lock.
+    // The statement is answered once the migration has given way, although the holder keeps its
+    // lock.
     expect(await db.number('select count(*) from hookonce.effect')).toBe(0)
   }
   await holder.query('commit')

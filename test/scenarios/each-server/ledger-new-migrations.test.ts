@@ -33,7 +33,7 @@ const INDEX = 'create index concurrently if not exists job_born on hookonce.job 
 const withIndex = () => migrationsUpTo(NEWEST, { '9001-born.sql': RECIPE })
 const pauseMs = 20
 
-/** undefined: there is no such index. */
+/** Undefined: there is no such index. */
 async function indexIsValid(db: TestDatabase, name: string): Promise<boolean | undefined> {
   const [row] = await db.rows<{ valid: boolean }>(
     `select i.indisvalid as valid from pg_index i join pg_class c on c.oid = i.indexrelid where c.relname = $1`,
@@ -46,7 +46,7 @@ function recorded(db: TestDatabase): Promise<number> {
   return db.number(`select count(*) from hookonce.migration where name = '9001-born'`)
 }
 
-/** A transaction that has written a job: no index is built before it ends. */
+/** A transaction that has written a job. The index is built only after its end. */
 async function openWriter(db: TestDatabase): Promise<{ end(): Promise<void> }> {
   await seedJobs(db, 20)
   const client = await poolOf(db.url).connect()
@@ -105,7 +105,7 @@ test('a build that was interrupted leaves an invalid index, and the next migrato
   expect(await recorded(db)).toBe(1)
 })
 
-test('a migrator that dies between the index and its record is stood in for by the next', async () => {
+test('if a migrator dies between the index and its record, the next one records it', async () => {
   const db = await freshDatabase()
   const writer = await openWriter(db)
   const folder = withIndex()

@@ -13,8 +13,8 @@ import { jobsAre } from '../../support/jobs.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * The roles of docs/reference/database-role.md, made as it says, and the engine under the
- * restricted one.
+ * The roles of docs/reference/database-role.md, created by its statements, and the engine under the
+ * restricted role.
  */
 
 const PAGE = readFileSync(new URL('../../../docs/reference/database-role.md', import.meta.url), 'utf8')
@@ -28,11 +28,11 @@ interface Roles {
   readonly owner: pg.Pool
   readonly app: pg.Pool
   readonly appUrl: string
-  /** Statements of the page, with the names of the roles of this test. */
+  /** Statements of the page, with the role names of this test. */
   named(sql: string): string
 }
 
-/** The template's ledger goes: this one is made by the roles. */
+/** Drops the template's ledger: the roles create this one. */
 async function makeRoles(db: TestDatabase): Promise<Roles> {
   const id = randomBytes(4).toString('hex')
   const names = { owner: `owner_${id}`, app: `app_${id}` }
@@ -59,7 +59,7 @@ async function makeRoles(db: TestDatabase): Promise<Roles> {
   return { owner, app, appUrl, named }
 }
 
-test('as documented, one role migrates, and the engine does everything with another that can create nothing', async () => {
+test('as documented, one role migrates, and the engine does everything with another role that can create nothing', async () => {
   const db = await freshDatabase()
   const { owner, app, appUrl, named } = await makeRoles(db)
   await expect(migrate(app)).rejects.toThrow(/permission denied/)
@@ -136,12 +136,12 @@ test.each([
   'delete from hookonce.migration',
   'select * from public.run',
   'create role mine',
-])('the role of the running processes may not: %s', async (sql) => {
+])('the role of the running processes is not allowed to: %s', async (sql) => {
   const db = await freshDatabase()
   const { owner, app, named } = await makeRoles(db)
   await migrate(owner)
   await db.pool.query(named(sqlAfter('after the first migration')))
-  // As PostgreSQL 15 and later have it from the start.
+  // The default of PostgreSQL 15 and later.
   await db.pool.query('revoke create on schema public from public')
   await expect(app.query(sql)).rejects.toThrow(/permission denied|must be owner/)
 })

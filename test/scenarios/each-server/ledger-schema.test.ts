@@ -26,11 +26,11 @@ function sharedPool({ url }: TestDatabase): pg.Pool {
 
 interface Given {
   readonly schema: string
-  /** The caller's pool, which another ledger uses as well. */
+  /** The caller's pool, which another ledger also uses. */
   readonly pool?: pg.Pool
 }
 
-/** An engine whose handler uses every way to the ledger. */
+/** An engine whose handler uses every call that reaches the ledger. */
 async function engineIn(db: TestDatabase, { schema, pool }: Given) {
   const published: string[] = []
   const hooks = testHooks(db, {

@@ -10,13 +10,12 @@ import {
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 
 /*
- * Rows are found by their shard, and locked in it: every plan of the ledger that locks or changes
- * rows of a table with shards says which. Those that name one shard could run as they are on a
- * PostgreSQL that is distributed by shard; the others, which are for batches, name that of each
- * row.
+ * Rows are found and locked by their shard: every plan of the ledger that locks or changes rows of
+ * a sharded table has a condition on the shard. Statements for one shard could run unchanged on a
+ * PostgreSQL that is distributed by shard. Statements for batches name the shard of each row.
  */
 
-/** A batch of rows from several shards: these would have to be cut by shard first. */
+/** A batch of rows from several shards would first have to be split by shard. */
 const OF_MANY_SHARDS = [
   'complete',
   'complete_with_steps',
@@ -27,10 +26,12 @@ const OF_MANY_SHARDS = [
   'settle_lanes',
 ]
 
-/** They read views that only some versions of PostgreSQL have, and no row of the ledger. */
+/**
+ * These statements read views that only some versions of PostgreSQL have, and no row of the ledger.
+ */
 const OF_SOME_VERSIONS = ['hookonce_checkpoints', 'hookonce_checkpoints_before_17']
 
-test('whatever locks or changes rows names their shard', async () => {
+test('every statement that locks or changes rows names their shard', async () => {
   const statements = (await everyStatement()).map(({ name, text }) => ({
     name: `hookonce_${name}`,
     text: inSchemaText(text, 'hookonce'),
@@ -58,16 +59,16 @@ test('whatever locks or changes rows names their shard', async () => {
   expect(many.sort()).toEqual(OF_MANY_SHARDS.map((name) => `hookonce_${name}`))
 })
 
-test('no statement names a schema, and its name has room for the longest one', async () => {
+test('no statement names a schema, and its name leaves room for the longest schema', async () => {
   const written = await everyStatement()
   expect(written.length).toBeGreaterThan(80)
   expect(written.filter(({ text }) => /hookonce"?\./.test(text)).map(({ name }) => name)).toEqual([])
   const longest = `${'s'.repeat(30)}_`.length
-  // PostgreSQL cuts longer names, so that two of them could become one.
+  // PostgreSQL cuts longer names, so two of them could become equal.
   expect(written.filter(({ name }) => longest + name.length > 63)).toEqual([])
 })
 
-/** Each as it is written, without the name of a schema. */
+/** Each statement as written, without the name of a schema. */
 async function everyStatement(): Promise<Statement[]> {
   const folder = fileURLToPath(new URL('../../../src/ledger/', import.meta.url))
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
@@ -86,7 +87,7 @@ interface Plan {
   readonly [other: string]: unknown
 }
 
-/** The plan that a connection keeps, whatever the parameters. */
+/** The generic plan of a connection, for any parameters. */
 async function planOf(db: TestDatabase, { name, text }: PreparedStatement): Promise<Plan> {
   const client = await db.pool.connect()
   try {
@@ -107,7 +108,7 @@ async function planOf(db: TestDatabase, { name, text }: PreparedStatement): Prom
   }
 }
 
-/** A table whose rows a plan locks or changes, and all that it says of which. */
+/** A table whose rows a plan locks or changes, and all conditions on its rows. */
 interface Grip {
   readonly table: string
   readonly where: string
@@ -126,7 +127,7 @@ function gripsOf(plan: Plan): Grip[] {
   return [...scansOf(plan, '').filter(({ table }) => table === target), ...below]
 }
 
-/** What is scanned for this node itself: not by what it asks of others, such as a CTE. */
+/** The scans of this node itself, without its subplans and CTEs. */
 function scansOf(plan: Plan, above: string): Grip[] {
   const where = `${above} ${CONDITIONS.map((condition) => plan[condition] ?? '').join(' ')}`
   const children = (plan.Plans ?? []).filter(

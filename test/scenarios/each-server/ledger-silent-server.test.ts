@@ -18,7 +18,7 @@ async function impatientPool(connectionString: string): Promise<pg.Pool> {
 
 const PID = 'select pg_backend_pid() as pid'
 
-test('a server that says nothing any more fails the query, and the next one has another connection', async () => {
+test('a server that no longer answers fails the query, and the next query has another connection', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
   const pool = await impatientPool(proxy.url)
@@ -32,7 +32,7 @@ test('a server that says nothing any more fails the query, and the next one has 
   expect(after.rows[0].pid).not.toBe(before.rows[0].pid)
 })
 
-test('a connection that waits in the pool may be silent', async () => {
+test('an idle connection in the pool may be silent', async () => {
   const db = await freshDatabase()
   const pool = await impatientPool(db.url)
   const client = await pool.connect()
@@ -45,7 +45,7 @@ test('a connection that waits in the pool may be silent', async () => {
   expect(after.rows[0].pid).toBe(before.rows[0].pid)
 })
 
-test('what was answered leaves no timer behind', async () => {
+test('an answered query leaves no timer behind', async () => {
   const db = await freshDatabase()
   const pool = await impatientPool(db.url)
   const client = await pool.connect()

@@ -5,9 +5,9 @@ import type { MessageRow } from '../../../src/ledger/read/outbox.ts'
 import { jobStates } from '../../../src/model/job-state.ts'
 import { freshDatabase } from '../../support/database.ts'
 
-/* The states of the code and those of a migrated database. */
+/* The states in the code and the states of a migrated database. */
 
-/** Objects, so that the compiler notices a state that is missing here. */
+/** Objects, so that the compiler detects a missing state. */
 const effectStates: Readonly<Record<EffectState, true>> = {
   started: true,
   done: true,

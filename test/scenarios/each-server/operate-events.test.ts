@@ -9,7 +9,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { pagesTouched, textOf } from '../../support/plans.ts'
 import { seedJobs } from '../../support/seed.ts'
 
-/* What operate/ lists of events: filters, and pages by cursor. */
+/* The lists of events in operate/: filters, and pages by cursor. */
 
 function ledgerOf({ pool }: TestDatabase): LedgerTables {
   return { pool, shards: 16 }
@@ -83,13 +83,13 @@ test('each filter leaves the events that match it', async () => {
     [{ subscriber: 'books' }, 7],
     [{ state: 'failed' }, 4],
     [{ state: 'received' }, 8],
-    // Of that subscriber, not of another one on the same event.
+    // Only jobs of that subscriber count, not of another subscriber of the same event.
     [{ subscriber: 'books', state: 'received' }, 0],
     [{ subscriber: 'mail', state: 'received' }, 8],
     [{ source: 'bank', state: 'processed' }, 3],
     [{ type: 'count.seed' }, 5],
     [{ type: 'invoice.*' }, 7],
-    // A % and a _ of a type are themselves.
+    // A % and a _ in a type are plain characters.
     [{ type: 'invoice.50%_paid' }, 3],
     [{ type: '*_paid' }, 7],
     [{ since: dayAgo }, 9],
@@ -115,7 +115,7 @@ test('a filter that few events match ends a page early, and the next pages find 
   )
 })
 
-test('a cursor that is none and a limit out of range are refused, with the value', async () => {
+test('an invalid cursor and a limit out of range are refused, with the value', async () => {
   const db = await freshDatabase()
   const cursors = [
     '',
@@ -157,7 +157,7 @@ test.each([
     order: 'failure' as const,
     values: `(16, 50, 50, ${PLACE}, null, null, null, 'failed', '-infinity', 'infinity', null, null, null, null)`,
   },
-])('what a page of $name touches does not grow with history', async ({ order, values }) => {
+])('the cost of a page of $name does not grow with history', async ({ order, values }) => {
   const question = { order, direction: 'older', shards: 16, walk: 50, limit: 50 } as const
   const text = await textOf((db) => readEvents(db, question))
   const pages: number[] = []
@@ -190,7 +190,7 @@ async function pagesBack(db: TestDatabase, query: EventQuery): Promise<string[]>
 test.each([
   { name: 'all events', filter: {} },
   { name: 'failed events', filter: { state: 'failed' } as const },
-])('pages of $name go back as they went forward', async ({ filter }) => {
+])('pages of $name go back in the same order as forward', async ({ filter }) => {
   const db = await freshDatabase()
   await seedJobs(db, 23, { state: 'failed' })
   const { ids } = await allPages(db, { ...filter, limit: 5 })
@@ -206,12 +206,12 @@ test.each([
   expect(await pagesBack(db, { ...filter, limit: 5, after: last })).toEqual(ids)
 })
 
-test('events are found by key, by the beginning of their id, by object and by a part of any', async () => {
+test('events are found by key, by a prefix of their id, by object and by a part of any', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 5)
   const [id = ''] = await idsIn(db, 'select id from hookonce.receipt')
   const key = 'evt_wanted'
-  // As the receiver derives it.
+  // Derived like in the receiver.
   const derived = receiptIds('default', 'test')(key)
   await db.rows(
     `update hookonce.receipt set id = $2, shard = get_byte(uuid_send($2::uuid), 0) % 16, event_key = $3, object_id = 'in_77'
@@ -250,7 +250,7 @@ test('failed events are found by a part of their error and by its fingerprint', 
   expect((await listEvents(ledgerOf(db), { error: 'CUSTOMER', limit: 10 })).events).toHaveLength(1)
 })
 
-test('what the failures touch does not grow with jobs that are processed', async () => {
+test('the cost of the failures does not grow with processed jobs', async () => {
   const text = await textOf((db) => newestGroups(db, { shards: 16, walk: 100, examples: 3, hours: 24 }))
   const pages: number[] = []
   for (const count of [500, 10_000]) {

@@ -5,7 +5,7 @@ import { planRetryNow, retryNow } from '../../../src/operate/retry-now.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
 
-/* A plan to run waiting jobs now is carried out on those that still wait, and on no others. */
+/* A plan to run waiting jobs now affects only jobs that still wait. */
 
 const reason = { by: 'cli:ann', why: 'it is mended' }
 
@@ -13,7 +13,7 @@ function ledgerOf({ pool }: TestDatabase): LedgerTables {
   return { pool, shards: 16 }
 }
 
-/** Jobs of one shard that wait for their next attempt for an hour. Returns their subscriber. */
+/** Jobs of one shard whose next attempt is due in an hour. Returns their subscriber. */
 async function retrying(db: TestDatabase, count: number): Promise<number> {
   const subscriber = await seedJobs(db, count, { shard: 1 })
   await db.rows(`update hookonce.job set state = 'retrying', attempt = 2, due_at = now() + interval '1 hour'`)
@@ -29,7 +29,7 @@ test.each([
   { what: 'was processed', change: `state = 'processed', finished_at = now()` },
   { what: 'was replayed', change: `state = 'received', due_at = now() + interval '1 minute'` },
   { what: 'waits for an earlier event with its order key', change: `due_at = 'infinity'` },
-])('a job that $what since the plan stays as it is', async ({ change }) => {
+])('a job that $what since the plan does not change', async ({ change }) => {
   const db = await freshDatabase()
   await retrying(db, 1)
   const plan = await planRetryNow(ledgerOf(db), { limit: 10 })
@@ -42,7 +42,7 @@ test.each([
   expect((await planRetryNow(ledgerOf(db), { limit: 10 })).jobs).toEqual([])
 })
 
-test('a job that a worker claims at this moment is left to it, without waiting', async () => {
+test('a job that a worker claims at this moment is skipped, without waiting', async () => {
   const db = await freshDatabase()
   const subscriber = await retrying(db, 2)
   const plan = await planRetryNow(ledgerOf(db), { limit: 10 })
@@ -61,7 +61,7 @@ test('a job that a worker claims at this moment is left to it, without waiting',
   expect(states).toEqual([{ state: 'processing' }, { state: 'retrying' }])
 })
 
-test('the limit and the filter hold over all shards, and each tenant has its audit entry', async () => {
+test('the limit and the filter apply over all shards, and each tenant has its audit entry', async () => {
   const db = await freshDatabase()
   await seedJobs(db, 40, { source: 'shop' })
   for (const table of ['source', 'subscriber', 'receipt'])

@@ -72,7 +72,7 @@ describe('an encrypted event', () => {
     const first = receiver(db)
     const same = { id: 'evt_1', type: 'a' }
     expect((await first.send(same)).status).toBe(202)
-    // From the ledger, then from memory.
+    // Read from the ledger, then from memory.
     expect((await first.send(same)).status).toBe(200)
     expect((await first.send(same)).status).toBe(200)
     await first.send({ ...same, other: true })
@@ -151,7 +151,7 @@ describe('plain and encrypted events in one ledger:', () => {
     expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
   })
 
-  test('a worker that was started before the first key retries what it cannot read', async () => {
+  test('a worker that was started before the first key retries events that it cannot read', async () => {
     const db = await freshDatabase()
     const seen: Event[] = []
     const retry = { baseDelayMs: 20, maxDelayMs: 20 }
@@ -227,7 +227,7 @@ describe('after a tenant was forgotten', () => {
     expect((await waiting.send({ id: 'evt_2', type: 'a' })).status).toBe(202)
     expect((await waiting.send({ id: 'evt_1', type: 'b' })).status).toBe(200)
     await waiting.stop()
-    // A new process knows the key of the hashes from the ledger only.
+    // A new process can read the key of the hashes only from the ledger.
     const later = receiver(db)
     expect((await later.send({ id: 'evt_1', type: 'a' })).status).toBe(200)
     await later.stop()
@@ -255,7 +255,7 @@ describe('after a tenant was forgotten', () => {
     )
   })
 
-  test('it may go on unencrypted, and with another master key if the first is lost', async () => {
+  test('it may continue unencrypted, and with another master key if the first is lost', async () => {
     const db = await freshDatabase()
     await receiver(db).send({ id: 'evt_1', type: 'a' })
     const ledger = await operatorLedger(db)
@@ -357,7 +357,7 @@ test('a tenant whose key is wrapped by an unknown master key is refused, and sto
     ['a', 'b', 'a', 'b'].map(async (name, n) => (await here.post(event(`evt_${n}`), `/in/${name}`)).status),
   )
   expect(answers).toEqual([202, 503, 202, 503])
-  // Not taken for an outage of the ledger: the next delivery is tried.
+  // This does not count as an outage of the ledger: the next delivery is tried.
   expect((await here.post(event('evt_9'), '/in/a')).status).toBe(202)
   await here.stop()
   expect(await db.rows(`select code, last_detail from hookonce.rejection where source = 'b'`)).toEqual([

@@ -1,14 +1,6 @@
 import { expect, test } from 'vitest'
 import type { SubscriberOptions } from '../../../src/index.ts'
-import {
-  dueProbe,
-  failProbe,
-  openCircuit,
-  passProbe,
-  releaseProbe,
-} from '../../../src/ledger/jobs/circuits.ts'
-import { registerLimiter } from '../../../src/ledger/jobs/limiters.ts'
-import { limitedSubscribers } from '../../../src/ledger/read/limiters.ts'
+import { dueProbe } from '../../../src/ledger/jobs/circuits.ts'
 import { startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
@@ -21,7 +13,7 @@ const SOON = { retry: { baseDelayMs: 1, maxDelayMs: 1 } }
 
 interface Target {
   isDown: boolean
-  /** The key of an event that it never takes. */
+  /** The key of an event that it always refuses. */
   refuses?: string
   /** Keys of the events that reached it. */
   readonly calls: string[]
@@ -65,7 +57,7 @@ function circuitIs(db: TestDatabase, state: string): Promise<unknown> {
   return until(`the circuit is ${state}`, async () => (await limiter(db)).state === state)
 }
 
-/** The circuit was open, and so many probes have failed. */
+/** The circuit was open, and this many probes have failed. */
 function probesFailed(db: TestDatabase, count: number): Promise<unknown> {
   return until(`${count} probes have failed`, async () => (await limiter(db)).failed >= count)
 }
@@ -105,7 +97,8 @@ test('a circuit opens at the failure rate; its jobs wait without attempts, and a
   await circuitIs(db, 'closed')
 
   expect(await db.rows('select distinct held_at from hookonce.subscriber')).toEqual([{ held_at: null }])
-  // A failed probe is no attempt: jobs that only waited or were probed succeed at their first.
+  // A failed probe does not count as an attempt: jobs that only waited or were probed succeed at
+  // their first attempt.
   expect(
     await db.rows(`select distinct j.attempt from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
       where r.event_key like 'later_%'`),
@@ -115,7 +108,7 @@ test('a circuit opens at the failure rate; its jobs wait without attempts, and a
 test('a circuit that one worker opened holds the jobs of the others, which accept none as their own', async () => {
   const db = await freshDatabase()
   const to = target()
-  // They do not look by themselves: only the statements in the ledger can tell them.
+  // These workers do not poll: only statements in the ledger can wake them.
   const hooks = subscribe(testHooks(db, { pollMs: 600_000 }), to)
   await hooks.start()
   await db.rows(`with l as (update hookonce.limiter set state = 'open', probe_at = 'infinity')
@@ -143,7 +136,7 @@ test('jobs that were claimed when the circuit opened are handed back without an 
   await nothingRuns(db)
   const calls = to.calls.length
   const before = await attemptsOf(db)
-  // A claim that began before the opening does not see it yet.
+  // A claim that began before the opening has not seen it yet.
   await db.rows('update hookonce.subscriber set held_at = null')
   await until('they were claimed', async () => {
     return (await db.number('select count(*) from hookonce.job where fence > attempt')) > 0
@@ -155,7 +148,7 @@ test('jobs that were claimed when the circuit opened are handed back without an 
   expect(await attemptsOf(db)).toBe(before)
 })
 
-test('of two workers one probes at a time, and both go on when it has closed the circuit', async () => {
+test('of two workers one probes at a time, and both continue when it has closed the circuit', async () => {
   const db = await freshDatabase()
   let running = 0
   let most = 0
@@ -226,7 +219,7 @@ test('if the process of a probe is killed, another one probes and closes the cir
   await circuitIs(db, 'closed')
   await jobsAre(db, 'processed', 28)
 
-  // A busy machine may cost a worker its lease, and a handler of the test's own runs again.
+  // On a busy machine a worker may lose its lease, and a handler runs again.
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(28)
 })
 
@@ -292,7 +285,7 @@ test('a probe needs a token of the rate, like any other run', async () => {
   await hooks.start()
   for (let n = 0; n < 6; n += 1) await deliver(hooks, { id: `evt_${n}`, type: 'a' })
   await until('each token is used', () => to.calls.length === rate.burst)
-  // Each failed probe puts the next one off.
+  // Each failed probe delays the next.
   await until('probes were due for many looks', () =>
     db.number(`select count(*) from hookonce.limiter where probe_at < now() - interval '500 ms'`),
   )
@@ -303,7 +296,7 @@ test('a probe needs a token of the rate, like any other run', async () => {
   expect(await db.number('select floor(tokens) from hookonce.limiter')).toBeLessThanOrEqual(4)
 })
 
-test('a circuit that is taken out of the options lets its jobs go', async () => {
+test('removing a circuit from the options releases its jobs', async () => {
   const db = await freshDatabase()
   const to = target()
   const before = subscribe(testHooks(db, SOON), to)
@@ -317,7 +310,7 @@ test('a circuit that is taken out of the options lets its jobs go', async () => 
   await jobsAre(db, 'processed', 4)
 })
 
-test('subscribers with the same limiter share a circuit; those that differ in it are refused', async () => {
+test('subscribers with the same limiter share a circuit; different options are refused', async () => {
   const db = await freshDatabase()
   const to = target()
   const shared = { limiter: 'crm', circuit: CIRCUIT }
@@ -334,118 +327,4 @@ test('subscribers with the same limiter share a circuit; those that differ in it
   await expect(other.start()).rejects.toThrow(
     'the subscribers of limiter "crm" differ in circuit, rate or concurrency',
   )
-})
-
-test('a change of a circuit that knows an older generation is refused', async () => {
-  const db = await freshDatabase()
-  const id = await db.number(
-    `insert into hookonce.limiter (name, has_circuit, generation) values ('seeded', true, 7) returning id`,
-  )
-  const opening = { limiter: id, reason: 'down', openMs: 1 }
-  const ended = { limiter: id, generation: 7 }
-  const failed = { ...ended, reason: 'down', openMs: 1, maxOpenMs: 1 }
-
-  expect(await openCircuit(db.pool, { ...opening, generation: 6 })).toBeUndefined()
-  expect(await openCircuit(db.pool, { ...opening, generation: 7 })).toMatchObject({
-    state: 'open',
-    generation: 8,
-  })
-  expect(await openCircuit(db.pool, { ...opening, generation: 8 })).toBeUndefined()
-  await db.rows(`update hookonce.limiter set state = 'half-open'`)
-  expect(await passProbe(db.pool, ended, 1)).toBeUndefined()
-  expect(await failProbe(db.pool, failed)).toBeUndefined()
-  expect(await releaseProbe(db.pool, ended)).toBeUndefined()
-  expect(await passProbe(db.pool, { ...ended, generation: 8 }, 1)).toMatchObject({
-    state: 'closed',
-    generation: 9,
-  })
-  // Closed meanwhile: a late probe does not open it again.
-  expect(await failProbe(db.pool, { ...failed, generation: 9 })).toBeUndefined()
-})
-
-test.each(['open', 'closed'])('the end of a probe changes nothing in a circuit that is %s', async (state) => {
-  const db = await freshDatabase()
-  const id = await db.number(
-    `insert into hookonce.limiter (name, has_circuit, state, generation) values ('seeded', true, $1, 7) returning id`,
-    [state],
-  )
-  const ended = { limiter: id, generation: 7 }
-
-  expect(await passProbe(db.pool, ended, 1)).toBeUndefined()
-  expect(await failProbe(db.pool, { ...ended, reason: 'down', openMs: 1, maxOpenMs: 1 })).toBeUndefined()
-  expect(await releaseProbe(db.pool, ended)).toBeUndefined()
-  expect(await db.rows('select state, generation from hookonce.limiter')).toEqual([{ state, generation: 7 }])
-})
-
-test('a limiter without a circuit keeps the time since when it is closed', async () => {
-  const db = await freshDatabase()
-  const limiter = { name: 'seeded', hasCircuit: true, rate: undefined }
-  await registerLimiter(db.pool, limiter)
-  const seed = (state: string) =>
-    db.rows(`update hookonce.limiter set state = $1, since = '2020-01-01'`, [state])
-  const since = `select (since = '2020-01-01')::int from hookonce.limiter where state = 'closed'`
-
-  await seed('closed')
-  await registerLimiter(db.pool, { ...limiter, hasCircuit: false })
-  expect(await db.number(since)).toBe(1)
-  await seed('open')
-  await registerLimiter(db.pool, { ...limiter, hasCircuit: false })
-  expect(await db.number(since)).toBe(0)
-})
-
-test('only an open circuit has a next probe', async () => {
-  const db = await freshDatabase()
-  const states = ['closed', 'open', 'half-open']
-  for (const state of states)
-    await db.rows(
-      `with made as (
-         insert into hookonce.limiter (name, has_circuit, state, probe_at) values ($1, true, $1, '2020-01-01') returning id
-       )
-       insert into hookonce.subscriber (tenant, source, name, pattern, limiter)
-       select 'default', 's', $1, '*', id from made`,
-      [state],
-    )
-  const limited = await limitedSubscribers(db.pool)
-  expect(limited.map(({ state, nextProbeAt }) => [state, nextProbeAt !== null])).toEqual([
-    ['closed', false],
-    ['half-open', false],
-    ['open', true],
-  ])
-})
-
-test('subscribers are held until the last probe has passed', async () => {
-  const db = await freshDatabase()
-  const id = await db.number(
-    `insert into hookonce.limiter (name, has_circuit, state) values ('seeded', true, 'half-open') returning id`,
-  )
-  await db.rows(
-    `insert into hookonce.subscriber (tenant, source, name, pattern, limiter, held_at)
-     values ('', 's', 'n', '*', $1, now())`,
-    [id],
-  )
-  const held = () => db.number('select count(held_at) from hookonce.subscriber')
-
-  expect(await passProbe(db.pool, { limiter: id, generation: 0 }, 2)).toMatchObject({ state: 'half-open' })
-  expect(await held()).toBe(1)
-  expect(await passProbe(db.pool, { limiter: id, generation: 1 }, 2)).toMatchObject({ state: 'closed' })
-  expect(await held()).toBe(0)
-})
-
-test('the time to the next probe doubles with each failure, up to its limit', async () => {
-  const db = await freshDatabase()
-  const id = await db.number(
-    `insert into hookonce.limiter (name, has_circuit, state) values ('seeded', true, 'half-open') returning id`,
-  )
-  const waits: number[] = []
-  for (let n = 0; n < 5; n += 1) {
-    const ended = { limiter: id, generation: n, reason: 'down' }
-    await failProbe(db.pool, { ...ended, openMs: 100_000, maxOpenMs: 1_000_000 })
-    waits.push(
-      await db.number(
-        `update hookonce.limiter set state = 'half-open'
-         returning round(extract(epoch from probe_at - now()) / 100)`,
-      ),
-    )
-  }
-  expect(waits).toEqual([2, 4, 8, 10, 10])
 })

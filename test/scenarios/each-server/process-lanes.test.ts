@@ -10,11 +10,11 @@ import type { TestPayload } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * Ordered processing: one at a time for each key, in the order of the receipts, whatever happens to
- * one of them.
+ * Ordered processing: one at a time per key, in the order of the receipts, whatever happens to an
+ * event.
  */
 
-/** `evt_<key>_<number>`: the key is the lane. */
+/** `evt_<key>_<number>`: the key is the order key. */
 const keyOf = (id: string): string => id.split('_')[1] ?? ''
 const ordered = (event: { key: string }): string => keyOf(event.key)
 const events = (key: string, count: number): TestPayload[] =>
@@ -28,7 +28,7 @@ async function finished(db: TestDatabase, count: number): Promise<void> {
   })
 }
 
-test('events of one key run one at a time in order, those of other keys beside them', async () => {
+test('events of one key run one at a time in order, those of other keys in parallel', async () => {
   const db = await freshDatabase()
   const running = new Set<string>()
   const handled: string[] = []
@@ -43,7 +43,7 @@ test('events of one key run one at a time in order, those of other keys beside t
       const key = ordered(event)
       expect(running.has(key)).toBe(false)
       running.add(key)
-      // Another key must be able to run meanwhile, or this waits in vain.
+      // Another key must be able to run meanwhile. Otherwise this waits in vain.
       if (event.key === 'evt_b_0') began()
       if (event.key === 'evt_a_0') await otherBegan
       await new Promise((resolve) => setImmediate(resolve))
@@ -54,7 +54,7 @@ test('events of one key run one at a time in order, those of other keys beside t
   )
   await hooks.start()
   const keys = ['a', 'b', 'c', 'd']
-  // In turn for each key, side by side for different ones: batches mix them.
+  // In turn per key, in parallel for different keys: batches mix them.
   await Promise.all(
     keys.map(async (key) => {
       for (const event of events(key, 15)) await deliver(hooks, event)
@@ -84,7 +84,7 @@ test('a batch of one key is numbered in the order of arrival', async () => {
   expect(new Set(handled).size).toBe(40)
 })
 
-test('a head that fails holds up its own key only, and one that is given up lets the next go', async () => {
+test('a first job that fails blocks its own key only, and a job that failed for good releases the next', async () => {
   const db = await freshDatabase()
   const handled: string[] = []
   let failures = 0
@@ -108,7 +108,7 @@ test('a head that fails holds up its own key only, and one that is given up lets
   expect(failures).toBe(3)
 })
 
-test('a duplicate takes no place, and a subscriber without an order is not held up', async () => {
+test('a duplicate takes no place, and a subscriber without an order is not blocked', async () => {
   const db = await freshDatabase()
   const handled: string[] = []
   const hooks = testHooks(db)
@@ -140,13 +140,12 @@ test('a key function that throws costs neither the delivery nor the order', asyn
   expect(handled).toEqual(['evt_a_0', 'evt_a_1', 'evt_a_2'])
 })
 
-test('a process that dies before it lets the next go is stood in for', async () => {
+test('if a process dies before it releases the next job, upkeep releases it', async () => {
   const db = await freshDatabase()
   const receiver = testHooks(db).on('test', '*', () => undefined, { name: 'app', ordered })
   for (const event of events('a', 3)) await deliver(receiver, event)
   await receiver.stop()
-  // As if the process had died between the end of a run and passing on: finished, and nobody is let
-  // go.
+  // As if the process had died between the end of a run and the release of the next job.
   await db.pool.query(
     `update hookonce.job set state = 'processed', finished_at = now() where due_at < 'infinity'`,
   )
@@ -160,7 +159,7 @@ test('a process that dies before it lets the next go is stood in for', async () 
   expect(handled).toEqual(['evt_a_1', 'evt_a_2'])
 })
 
-test('a replay takes its turn, and does not run beside another of its key', async () => {
+test('a replay takes its turn, and does not run in parallel to another job of its key', async () => {
   const db = await freshDatabase()
   const handled: string[] = []
   const hooks = testHooks(db, { leaseMs: 600 }).on('test', '*', (event) => void handled.push(event.key), {
@@ -220,7 +219,7 @@ test('jobs that join a lane wait in the order of their receipts', async () => {
   const lane = '00000000-0000-4000-8000-000000000001'
   for (const job of jobs.toReversed())
     expect(await joinOrderKey(db.pool, job, { orderKey: lane, shards: 16 })).toBe(true)
-  // Nobody is in the middle of one of them any more.
+  // No process is running one of them any more.
   for (const job of jobs) expect(await joinOrderKey(db.pool, job, { orderKey: lane, shards: 16 })).toBe(false)
   const order = await db.rows(
     `select r.id from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
@@ -232,7 +231,7 @@ test('jobs that join a lane wait in the order of their receipts', async () => {
   ).toBeGreaterThanOrEqual(0)
 })
 
-test('a lane to which a job is being added is not passed on before that is committed', async () => {
+test('an order key to which a job is being added is not released before that is committed', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
   for (const event of events('a', 2)) await deliver(hooks, event)
@@ -242,7 +241,7 @@ test('a lane to which a job is being added is not passed on before that is commi
   )
   const [{ lane } = { lane: '' }] = await db.rows<{ lane: string }>('select lane from hookonce.job limit 1')
   await db.rows(`update hookonce.job set state = 'processed', finished_at = now()`)
-  // A replay of the second is under way: its lane is empty for everybody else.
+  // A replay of the second event is in progress, so its order key is taken.
   const client = await db.pool.connect()
   await client.query('begin')
   await client.query('update hookonce.lane set added = 0')
@@ -266,7 +265,7 @@ test('a lane to which a job is being added is not passed on before that is commi
   expect(await db.number('select count(*) from hookonce.lane')).toBe(1)
 })
 
-test('many waiting behind one key do not slow the others: what is looked at is one entry a lane', async () => {
+test('many jobs behind one key do not slow other keys: a claim reads one entry per key', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
   for (const event of events('hot', 2)) await deliver(hooks, event)
@@ -294,7 +293,7 @@ test('many waiting behind one key do not slow the others: what is looked at is o
   expect((await reads()) - before).toBeLessThan(1_000)
 })
 
-test('killed workers and a second process: the order of each key holds, and nothing is left behind', async () => {
+test('killed workers and a second process: the order of each key is kept, and nothing is left behind', async () => {
   const db = await freshDatabase()
   const options = { options: { leaseMs: 1_000, pollMs: 50 }, ordered: true }
   const first = await startApp(db, options)

@@ -1,161 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Queryable } from '../../../src/ledger/driver/statement.ts'
 import { type ClaimedJob, claimJobs, claimSuspect, putOffSuspect } from '../../../src/ledger/jobs/claim.ts'
-import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
-import { type Replay, replayJobs } from '../../../src/ledger/jobs/replay.ts'
+import { replayJobs } from '../../../src/ledger/jobs/replay.ts'
 import { rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
 import { type Settlement, settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import { discardWaiting } from '../../../src/ledger/jobs/waiting-jobs.ts'
 import { jobStates, transitions } from '../../../src/model/job-state.ts'
-import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
+import { claim, claimAny, claimOne, JOB, replayOf, rescueOf } from '../../support/seeded-claims.ts'
 
-const JOB = `select state::text, fence, attempt, crashes, worker, finished_at is not null as finished, reason from hookonce.job`
-
-interface ClaimSize {
-  readonly worker: number
-  readonly subscriber: number
-  readonly slots: number
-}
-
-function claim(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
-  return claimJobs(db, { shard: 0, worker, slots: new Map([[subscriber, slots]]) })
-}
-
-/** Also those that were in flight in several crashes, as a worker claims each of them. */
-async function claimAny(db: Queryable, { worker, subscriber, slots }: ClaimSize): Promise<ClaimedJob[]> {
-  const sizes = { shard: 0, worker, slots: new Map([[subscriber, slots]]) }
-  const jobs = [...(await claimJobs(db, sizes)), ...(await claimJobs(db, { ...sizes, suspects: true }))]
-  const suspect = await putOffSuspect(db, { shard: 0, subscribers: [subscriber], ms: 60_000 })
-  const alone = suspect && (await claimSuspect(db, suspect, worker))
-  return alone ? [...jobs, alone] : jobs
-}
-
-async function claimOne(db: TestDatabase): Promise<{ job: ClaimedJob; worker: number; subscriber: number }> {
-  const subscriber = await seedJobs(db, 1, { shard: 0 })
-  const worker = await seedWorker(db)
-  const [job] = await claim(db.pool, { worker, subscriber, slots: 5 })
-  if (!job) throw new Error('the seeded job could not be claimed')
-  return { job, worker, subscriber }
-}
-
-function rescueOf(worker: number) {
-  return { shard: 0, deadWorkers: [worker], limit: 500, isCrash: true }
-}
-
-function replayOf(...jobs: JobRef[]): Replay {
-  return {
-    shard: 0,
-    receiptIds: jobs.map((job) => job.receiptId),
-    subscribers: undefined,
-    states: ['processed', 'failed'],
-  }
-}
-
-/** Starts work on a connection whose transaction stays open until it is told to commit. */
-async function inTransaction<T>(
-  db: TestDatabase,
-  work: (client: Queryable) => Promise<T>,
-): Promise<{ result: T; commit: () => Promise<void> }> {
-  const client = await db.pool.connect()
-  await client.query('begin')
-  const result = await work(client)
-  return {
-    result,
-    async commit() {
-      await client.query('commit')
-      client.release()
-    },
-  }
-}
-
-test('a run that is settled after its job was rescued changes nothing', async () => {
-  const db = await freshDatabase()
-  const { job, worker } = await claimOne(db)
-  expect(await rescueJobs(db.pool, rescueOf(worker))).toMatchObject([{ buried: false }])
-  const rescued = await db.rows(JOB)
-
-  for (const state of ['processed', 'retrying', 'failed', 'received'] as const) {
-    expect(await settleJobs(db.pool, [settlement(job, state)])).toEqual([false])
-  }
-
-  expect(await db.rows(JOB)).toEqual(rescued)
-  expect(rescued).toMatchObject([{ state: 'retrying', fence: 2, attempt: 1, crashes: 1, worker: null }])
-  expect(await db.rows('select outcome, fence, number from hookonce.attempt')).toEqual([
-    { outcome: 'crashed', fence: 1, number: 1 },
-  ])
-})
-
-test('a rescue after the run was settled changes nothing', async () => {
-  const db = await freshDatabase()
-  const { job, worker } = await claimOne(db)
-  expect(await settleJobs(db.pool, [settlement(job, 'processed')])).toEqual([true])
-
-  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
-
-  expect(await db.rows(JOB)).toMatchObject([
-    { state: 'processed', fence: 1, attempt: 1, crashes: 0, finished: true },
-  ])
-  expect(await db.number('select count(*) from hookonce.attempt')).toBe(0)
-})
-
-test('a settlement that waits for a rescue under way finds its lease gone', async () => {
-  const db = await freshDatabase()
-  const { job, worker } = await claimOne(db)
-  const rescue = await inTransaction(db, (client) => rescueJobs(client, rescueOf(worker)))
-  expect(rescue.result).toHaveLength(1)
-  const settling = settleJobs(db.pool, [settlement(job, 'processed')])
-  await waitingForALock(db)
-  await rescue.commit()
-
-  expect(await settling).toEqual([false])
-  expect(await db.rows(JOB)).toMatchObject([{ state: 'retrying', fence: 2, crashes: 1, finished: false }])
-})
-
-test('a rescue passes over a job that is being settled', async () => {
-  const db = await freshDatabase()
-  const { job, worker } = await claimOne(db)
-  const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'processed')]))
-  expect(settling.result).toEqual([true])
-
-  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
-  await settling.commit()
-  expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
-
-  expect(await db.rows(JOB)).toMatchObject([{ state: 'processed', fence: 1, crashes: 0 }])
-})
-
-test('a replay that waits for a settlement replays what that settlement made of the job', async () => {
-  const db = await freshDatabase()
-  const { job, subscriber } = await claimOne(db)
-  const settling = await inTransaction(db, (client) => settleJobs(client, [settlement(job, 'failed')]))
-  // While it is being settled the job still reads as processing: a replay leaves it alone.
-  const replay = { ...replayOf(job), subscribers: [subscriber] }
-  expect(await replayJobs(db.pool, replay)).toBe(0)
-  await settling.commit()
-  expect(await replayJobs(db.pool, replay)).toBe(1)
-  expect(await replayJobs(db.pool, replay)).toBe(0)
-
-  expect(await db.rows(JOB)).toMatchObject([
-    { state: 'received', fence: 1, attempt: 0, finished: false, reason: null },
-  ])
-})
-
-test('a run that began before a replay cannot settle the job that was replayed', async () => {
-  const db = await freshDatabase()
-  const { job, worker, subscriber } = await claimOne(db)
-  await settleJobs(db.pool, [settlement(job, 'failed')])
-  await replayJobs(db.pool, replayOf(job))
-  expect(await settleJobs(db.pool, [settlement(job, 'processed')])).toEqual([false])
-  const [again] = await claim(db.pool, { worker, subscriber, slots: 1 })
-  expect(again).toMatchObject({ fence: 2, attempt: 1 })
-  expect(await settleJobs(db.pool, [settlement(job, 'processed')])).toEqual([false])
-
-  expect(await db.rows(JOB)).toMatchObject([{ state: 'processing', fence: 2 }])
-})
-
-test('eight concurrent claimers lease each of a hundred jobs once, and never more than they asked for', async () => {
+test('eight concurrent claims lease each of a hundred jobs once, and never more than requested', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 100, { shard: 0 })
   const claimed: ClaimedJob[] = []
@@ -193,7 +48,7 @@ test('a claim gives each subscriber no more than its own slots', async () => {
   expect(await db.number(`select count(*) from hookonce.job where state = 'processing'`)).toBe(3)
 })
 
-test('a claim passes over jobs that are not due, and over those that were in flight in several crashes', async () => {
+test('a claim skips jobs that are not due, and jobs that were in flight in several crashes', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 3, { shard: 0 })
   const worker = await seedWorker(db)
@@ -213,7 +68,7 @@ test('a claim passes over jobs that are not due, and over those that were in fli
   expect(await claimJobs(db.pool, { shard: 0, worker, slots, suspects: true })).toEqual([])
 })
 
-test('a suspect that must run alone is put off for one process, which claims it before it is due again', async () => {
+test('a suspect that must run alone is postponed for one process, which claims it before it is due again', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 1, { shard: 0 })
   const worker = await seedWorker(db)
@@ -227,7 +82,7 @@ test('a suspect that must run alone is put off for one process, which claims it 
   const [suspect, ...others] = answers.filter((answer) => answer !== undefined)
   expect(others).toEqual([])
   if (!suspect) throw new Error('the suspect was put off for nobody')
-  // A death of the process that waits to be alone is not the doing of a job that has not begun.
+  // If a process dies while a job waits to run alone, the waiting job is not the cause.
   expect(await rescueJobs(db.pool, rescueOf(worker))).toEqual([])
   expect(await claimSuspect(db.pool, suspect, worker)).toMatchObject({ crashes: 3, attempt: 1, fence: 1 })
   expect(await claimSuspect(db.pool, suspect, worker)).toBeUndefined()
@@ -252,7 +107,7 @@ test('concurrent rescuers rescue each job once', async () => {
   expect(await db.number('select count(*) from hookonce.attempt')).toBe(60)
 })
 
-test('the fifth crash buries a job as poison, with its five crashes told', async () => {
+test('the fifth crash buries a job as poison, with its five crashes recorded', async () => {
   const db = await freshDatabase()
   const { worker, subscriber } = await claimOne(db)
   for (const buried of [false, false, false, false, true]) {
@@ -281,7 +136,7 @@ test('the fifth crash buries a job as poison, with its five crashes told', async
   ])
 })
 
-test('a run that ended clears the count of crashes; one that was handed back does not', async () => {
+test('a run that ended clears the count of crashes; a run that was handed back does not', async () => {
   const db = await freshDatabase()
   const { worker, subscriber } = await claimOne(db)
   await rescueJobs(db.pool, rescueOf(worker))
@@ -335,7 +190,7 @@ test('outcomes of every kind settle in one batch, and a stale one among them alo
   ])
 })
 
-test('whatever the order of the verbs, a job only makes the transitions of the state machine, and its fence never falls', async () => {
+test('for any order of actions, a job only makes the transitions of the state machine, and its fence never decreases', async () => {
   const db = await freshDatabase()
   await db.rows(`
     create table moved (was text, became text, fence_was int, fence_became int);
@@ -368,7 +223,7 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     fc.record({ verb: fc.constant('replay' as const) }),
     fc.record({ verb: fc.constant('discard' as const) }),
   )
-  // Every run there ever was: most of them are stale by the time they are settled.
+  // Every run so far: most of them are stale when they are settled.
   const runs: ClaimedJob[] = []
 
   await fc.assert(
@@ -393,7 +248,7 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     'select distinct was, became from moved where was <> became',
   )
   for (const { was, became } of moves) expect(transitions[was], `${was} → ${became}`).toContain(became)
-  // Everything that has a verb by now was seen; `attention` has none yet.
+  // Every state with a transition was reached. `attention` has none here.
   const seen = new Set(moves.map(({ was, became }) => `${was} → ${became}`))
   const expected = jobStates.flatMap((was) => transitions[was].map((became) => `${was} → ${became}`))
   expect([...seen].sort()).toEqual(expected.filter((move) => !move.includes('attention')).sort())
@@ -404,12 +259,3 @@ test('whatever the order of the verbs, a job only makes the transitions of the s
     ),
   ).toBe(0)
 })
-
-async function waitingForALock(db: TestDatabase): Promise<void> {
-  for (;;) {
-    const waiting = await db.number(
-      `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    if (waiting > 0) return
-  }
-}

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { type Context, Permanent } from '../../../src/index.ts'
 import type { Message } from '../../../src/publishers/contract.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
 
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 const MESSAGES = `select topic, key, state::text, attempts, headers, payload from hookonce.outbox order by seq, topic`
 
 /** hookonce with one publisher for all topics, which records the messages. */
@@ -27,13 +27,13 @@ const published = (db: TestDatabase, count: number): Promise<unknown> =>
     return (await db.number(`select count(*) from hookonce.outbox where state = 'published'`)) === count
   })
 
-test('a message is committed with the transaction that made it, and carried on to the letter', async () => {
+test('a message is committed with the transaction that made it, and published byte for byte', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   let id = ''
   hooks.on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
-      await tx.query(INSERT, [event.receiptId, event.type])
+      await tx.query(INSERT_EFFECT, [event.receiptId, event.type])
       id = tx.publish(
         'invoice.paid',
         { b: 1.5, a: ['é 🪝', '\u0000'] },
@@ -62,7 +62,7 @@ test('a message is committed with the transaction that made it, and carried on t
   expect(await db.number('select count(*) from hookonce.outbox_lane')).toBe(0)
 })
 
-test.each(['transaction', 'completion'])('to throw is to drop the message of a %s', async (kind) => {
+test.each(['transaction', 'completion'])('an error drops the message of a %s', async (kind) => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   hooks.on('test', '*', async (_, ctx) => {
@@ -114,7 +114,7 @@ test.each([
   expect(await db.number('select count(*) from hookonce.outbox_lane')).toBe(0)
 })
 
-test('a retried handler makes no second message where its step is committed, and the same ids where it is not', async () => {
+test('a retried handler makes no second message if its step is committed, and the same ids if it is not', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   const ids: string[] = []
@@ -143,14 +143,18 @@ test('a retried handler makes no second message where its step is committed, and
   expect(new Set(got.map(({ id }) => id))).toEqual(new Set([once, ...others]))
 })
 
-test('ctx.publish rides with ctx.write: both, or neither, and a replay repeats neither', async () => {
+test('ctx.publish commits with ctx.write: both, or neither, and a replay repeats neither', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   hooks.on(
     'test',
     '*',
     (event, ctx) => {
-      ctx.write({ text: INSERT, values: [event.receiptId, event.type], rows: event.type === 'bad' ? 2 : 1 })
+      ctx.write({
+        text: INSERT_EFFECT,
+        values: [event.receiptId, event.type],
+        rows: event.type === 'bad' ? 2 : 1,
+      })
       ctx.publish('done', event.type, { key: event.type })
     },
     { retry: { maxAttempts: 1 } },
@@ -172,7 +176,7 @@ test('ctx.publish rides with ctx.write: both, or neither, and a replay repeats n
   expect(got.map(({ payload }) => payload).sort()).toEqual(['fine', 'good'])
 })
 
-test('messages of one handler keep their order, also when a serialization failure made it run again', async () => {
+test('messages of one handler keep their order, also after a serialization failure', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   let tries = 0
@@ -189,7 +193,7 @@ test('messages of one handler keep their order, also when a serialization failur
   expect(got.map(({ payload }) => payload)).toEqual([1, 2, 3, 4, 5])
 })
 
-test('what a savepoint undoes publishes nothing', async () => {
+test('messages that a savepoint undoes are not published', async () => {
   const db = await freshDatabase()
   const { hooks, got } = publishing(db)
   hooks.on('test', '*', (_, ctx) =>
@@ -221,14 +225,16 @@ test('writes, effect keys, versions and messages of a transaction are one commit
   const faults: unknown[] = []
   hooks.on('test', '*', async (event, ctx) => {
     const work = ctx.transaction(async (tx) => {
-      await tx.effect('credit:1', () => tx.query(INSERT, [event.receiptId, 'credit']).then(() => undefined))
+      await tx.effect('credit:1', () =>
+        tx.query(INSERT_EFFECT, [event.receiptId, 'credit']).then(() => undefined),
+      )
       await tx.latest('invoice:1', 1, async () => void tx.publish('invoice.changed', 1))
       if (ctx.attempt === 1) throw new Error('rolled back')
       if (ctx.attempt === 2) await db.rows('update hookonce.job set fence = fence + 1')
     })
     faults.push(await work.catch((error: unknown) => error))
     if (ctx.attempt === 1) throw new Error('again')
-    // The lease that was taken away is returned.
+    // Gives back the lease that was taken away.
     if (ctx.attempt === 2) await db.rows(`update hookonce.job set state = 'retrying', worker = null`)
   })
   await hooks.start()
@@ -248,7 +254,7 @@ test('writes, effect keys, versions and messages of a transaction are one commit
   later.on('test', '*', (event, ctx) =>
     ctx.transaction(async (tx) => {
       await tx.effect('credit:1', async () => {
-        await tx.query(INSERT, [event.receiptId, 'credit'])
+        await tx.query(INSERT_EFFECT, [event.receiptId, 'credit'])
         tx.publish('credited', 1)
       })
       await tx.latest('invoice:1', 1, async () => void tx.publish('invoice.changed', 1), { tie: 'skip' })
@@ -276,7 +282,7 @@ test('a fresh replay publishes again, under other ids', async () => {
   expect(new Set(got.map(({ id }) => id)).size).toBe(4)
 })
 
-test('what nobody would carry on is refused, unless another process does', async () => {
+test('a topic without a publisher is refused, unless another process publishes it', async () => {
   const db = await freshDatabase()
   const none = testHooks(db, { retry: { maxAttempts: 1 } })
   none.on('test', '*', (event, ctx) => void ctx.publish(event.type, 1))
@@ -286,7 +292,7 @@ test('what nobody would carry on is refused, unless another process does', async
   expect(await db.rows('select reason from hookonce.job')).toEqual([
     {
       reason: expect.stringContaining(
-        'PUBLISHER_MISSING: no publisher takes the topic "audit.a" (no publishers are configured)',
+        'PUBLISHER_MISSING: no publisher is configured for the topic "audit.a" (no publishers are configured)',
       ),
     },
   ])

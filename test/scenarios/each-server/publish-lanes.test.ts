@@ -15,7 +15,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { commitMessages, newMessage } from '../../support/outbox.ts'
 import { until } from '../../support/until.ts'
 
-/* The lanes of the outbox in the ledger: what two processes may do at the same moment. */
+/* The lanes of the outbox in the ledger: actions of two processes at the same time. */
 
 const keyed = (id: string) => newMessage(id, { key: 'k' })
 const { shard } = keyed('any')
@@ -51,7 +51,7 @@ function done(lane: ClaimedLane, doneTo = lane.tail): LaneSettlement {
 const lanes = (db: TestDatabase) =>
   db.rows('select worker, tail::int, attempt, crashes from hookonce.outbox_lane')
 
-/** Does `first` in a transaction that stays open until `second` stands before its locks. */
+/** Runs `first` in a transaction that stays open until `second` waits for its locks. */
 async function meanwhile<Result>(
   db: TestDatabase,
   first: (client: PoolClient) => Promise<unknown>,
@@ -110,7 +110,7 @@ test('the order of a lane is the order of commits, not of ids or of statements',
   expect(await waiting(db, await claimOne(db))).toEqual(['z', 'y', 'a'])
 })
 
-test('an old fence fits no lane that went and came again', async () => {
+test('an old fence matches no lane that was deleted and created again', async () => {
   const db = await freshDatabase()
   await commitMessages(db, keyed('m1'))
   const old = await claimOne(db)
@@ -124,7 +124,7 @@ test('an old fence fits no lane that went and came again', async () => {
   ])
 })
 
-test('a message that is added twice under one id is there once, and the empty place blocks nobody', async () => {
+test('a message that is added twice under one id exists once, and the empty place blocks nothing', async () => {
   const db = await freshDatabase()
   await commitMessages(db, keyed('m1'))
   const lane = await claimOne(db)
@@ -145,7 +145,7 @@ test('one lane is leased to one relay; lanes of unknown topics are not', async (
   expect((await dueLanes(db.pool, 16)).map(({ topics }) => topics)).toEqual([['unknown']])
 })
 
-test('a rescued lane is due later, under a new fence, and its first message is given up after five crashes', async () => {
+test('a rescued lane is due later, under a new fence, and its first message fails after five crashes', async () => {
   const db = await freshDatabase()
   await commitMessages(db, keyed('poison'), keyed('next'))
   const rescue = () => rescueLanes(db.pool, { shard, deadWorkers: [1], limit: 10, isCrash: true })

@@ -5,10 +5,10 @@ import { receiving } from '../../support/receiver.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-/* Expired means expired at once, whether or not a sweep has come by yet. */
+/* Expired means expired at once, before any sweep. */
 
 const EVENT = { id: 'evt_1', type: 'a' }
-/** Longer ago than any key is kept by default. */
+/** Longer ago than the default retention of keys. */
 const AGE = `update hookonce.receipt set received_at = received_at - interval '200 days'`
 const PROCESSED = `select count(*) from hookonce.job where state = 'processed'`
 
@@ -45,7 +45,7 @@ test('an expired key that was not swept yet is new: one receipt, one new job, no
 
 test('a key has not expired while its job is live', async () => {
   const db = await freshDatabase()
-  // No worker: its job waits.
+  // There is no worker, so its job waits.
   const { send, stop } = receiving(db)
   await send(EVENT)
   await db.pool.query(AGE)
@@ -65,7 +65,7 @@ test('a failed job does not keep a key alive', async () => {
   expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
 })
 
-test('copies of an expired event that come together are recorded once', async () => {
+test('simultaneous copies of an expired event are recorded once', async () => {
   const db = await freshDatabase()
   const here = receiving(db)
   const there = receiving(db)
@@ -80,7 +80,7 @@ test('copies of an expired event that come together are recorded once', async ()
   expect(await db.number('select count(*) from hookonce.job')).toBe(1)
 })
 
-test('a body that was swept is still what a repeat is compared with', async () => {
+test('a repeat is still compared with a body that was deleted', async () => {
   const db = await freshDatabase()
   const { hooks, send, stop } = receiving(db, { sources: { test: testSource({ mismatch: 'reject' }) } })
   await send(EVENT)
@@ -97,7 +97,7 @@ test('a body that was swept is still what a repeat is compared with', async () =
   ])
 })
 
-test('a body that was taken out by hand does not make a repeat new, and does not hold up the others', async () => {
+test('a body that was deleted by hand does not make a repeat new, and does not block the others', async () => {
   const db = await freshDatabase()
   const { send } = receiving(db)
   await send(EVENT)

@@ -8,7 +8,9 @@ import { API_KEY, githubApi, githubPayload, type RecordedApi } from '../../suppo
 const SECRET = 'a secret of the hook'
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** The hook was down: `b` was sent twice in vain, `c` arrived, `old` is before the window. */
+/**
+ * The hook was down: `b` was sent twice without success, `c` arrived, `old` is before the window.
+ */
 const DELIVERIES = [
   { id: '999', guid: 'guid-old', event: 'push', age: 90_000 },
   { id: '12345678901234567890', guid: 'guid-a', event: 'issues', action: 'opened', age: 5_000 },
@@ -86,7 +88,7 @@ test('deliveries that failed are recorded under their guid, and only their paylo
     'GET /repos/octo/app/hooks/42/deliveries/1002',
   ])
   const [opened] = runs.filter(({ key }) => key === 'guid-a')
-  // The bytes that GitHub sent: it sends compact JSON.
+  // The bytes that GitHub sends: compact JSON.
   expect(Buffer.from(opened?.body ?? '').toString()).toBe(githubPayload({ guid: 'guid-a', action: 'opened' }))
   expect(opened?.headers).toMatchObject({ 'x-github-hook-id': '42', 'x-github-event': 'issues' })
 
@@ -127,7 +129,7 @@ test('an event that arrives while its payload is read is recorded once', async (
   expect(await db.rows('select event_key as key, secret from hookonce.receipt')).toEqual([
     { key: 'guid-a', secret: 1 },
   ])
-  // Nothing was delivered a second time, so nothing is counted.
+  // No delivery was repeated, so none is counted.
   expect(await db.number('select count(*) from hookonce.duplicate')).toBe(0)
 })
 
@@ -151,7 +153,7 @@ test.each([
   expect(await hooks.reconcile('github', optionsOf(api))).toMatchObject({ recorded: 2, stopped: undefined })
 })
 
-test('a rate limit that lasts ends the run, and a key without permission is not taken for one', async () => {
+test('a lasting rate limit ends the run, and a key without permission is not mistaken for one', async () => {
   const db = await freshDatabase()
   const api = await githubApi(DELIVERIES)
   const hooks = githubHooks(db)
@@ -192,7 +194,7 @@ test('a hook that sends forms gets its event as a form', async () => {
   expect(new URLSearchParams(String(row?.body)).get('payload')).toBe(githubPayload(delivery))
 })
 
-test('a hook that is written wrongly is refused', async () => {
+test('an invalid hook is refused', async () => {
   const db = await freshDatabase()
   const api = await githubApi([])
   const hooks = githubHooks(db)

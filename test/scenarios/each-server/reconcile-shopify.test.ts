@@ -16,7 +16,7 @@ const SHOP = 'example.myshopify.com'
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 const NOW = Date.now()
-/** In hours ago. The window is a day. */
+/** Hours ago. The window is a day. */
 const ORDERS = [
   // Created and changed in the window. Its creation arrived, its change did not.
   { id: 101, created: 12, updated: 10 },
@@ -75,11 +75,11 @@ const [CHANGED, UNHEARD, KNOWN] = ORDERS as [
 async function deliverSome(db: TestDatabase, hooks: ReturnType<typeof shopifyHooks>): Promise<void> {
   await deliver(hooks, { topic: 'orders/create', order: CHANGED, webhookId: 'w-1', triggered: 12 })
   await deliver(hooks, { topic: 'orders/updated', order: KNOWN, webhookId: 'w-2', triggered: 8 })
-  // As if they had arrived at their time.
+  // As if they had arrived in time.
   await db.rows('update hookonce.receipt set received_at = occurred_at')
 }
 
-test('changes that never arrived are reported, and recorded only on request', async () => {
+test('missing changes are reported, and recorded only on request', async () => {
   const db = await freshDatabase()
   const api = await shopifyApi(ORDERS, NOW)
   const runs: string[] = []
@@ -121,7 +121,7 @@ test('changes that never arrived are reported, and recorded only on request', as
   expect(runs).toHaveLength(4)
 })
 
-test('a late delivery of a recorded change is a second event, and what is keyed by the object happens once', async () => {
+test('a late delivery of a recorded change is a second event, and an effect that is keyed by the object happens once', async () => {
   const db = await freshDatabase()
   const api = await shopifyApi(ORDERS, NOW)
   const shipped: string[] = []
@@ -150,7 +150,7 @@ test('a late delivery of a recorded change is a second event, and what is keyed 
   expect(news).toHaveLength(2)
 })
 
-test('Shopify names seconds with a fraction, and its pages are followed by their cursors', async () => {
+test('Shopify sends seconds with a fraction, and its pages are followed by their cursors', async () => {
   const db = await freshDatabase()
   const api = await shopifyApi(ORDERS, NOW)
   api.fault = (_url, count) =>
@@ -169,7 +169,7 @@ test('Shopify names seconds with a fraction, and its pages are followed by their
   expect(api.requests.at(-1)).toBe('GET /admin/api/2025-10/orders.json?limit=250&page_info=2')
 })
 
-test('a cursor that has expired ends the run with what was done', async () => {
+test('an expired cursor ends the run with a report of its work', async () => {
   const db = await freshDatabase()
   const api = await shopifyApi(ORDERS, NOW)
   api.fault = (url) =>

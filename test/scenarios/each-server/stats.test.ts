@@ -19,7 +19,7 @@ function delta(more: Partial<CountDelta> = {}): CountDelta {
   return { tenant: 'default', source: 'test', subscriber: '', accept: [], ...zeros, ...more } as CountDelta
 }
 
-test('the statistics of a known sequence say what happened in it, also which repeats did no harm', async () => {
+test('the statistics of a known sequence are exact, including harmless repeats', async () => {
   const db = await freshDatabase()
   const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxDelayMs: 1 } })
   hooks.on(
@@ -57,7 +57,7 @@ test('the statistics of a known sequence say what happened in it, also which rep
     processed: 2,
     retrying: 1,
     failed: 1,
-    // The effect ran in the first job; the second job met it twice.
+    // The effect ran in the first job. The second job requested it twice.
     spared: 2,
     harmlessRepeats: 4,
   })
@@ -145,7 +145,7 @@ test('processes that flush the same sources at the same time neither deadlock no
   expect(await db.number('select sum(n) from hookonce.rollup, unnest(accept) n where size = 60')).toBe(2400)
 })
 
-test('a flush locks rows in the order of their key, whatever the order of its counts', async () => {
+test('a flush locks rows in the order of their key, for any order of its counts', async () => {
   const db = await freshDatabase()
   const deltas = ['b', 'a'].map((source) => delta({ source, received: 1 }))
   await addCounts(db.pool, deltas)
@@ -157,14 +157,14 @@ test('a flush locks rows in the order of their key, whatever the order of its co
       `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     ),
   )
-  // It holds none of the rows that come later, so nobody who holds them can wait for it.
+  // It locks none of the rows that come later, so no holder of them can wait for it.
   await holder.query(`select from hookonce.rollup where source = 'b' and size = 1 for update nowait`)
   await holder.query('commit')
   holder.release()
   await flush
 })
 
-test('old buckets are swept, so that the rows of a source are bounded', async () => {
+test('old buckets are deleted, so the rows of a source are bounded', async () => {
   const db = await freshDatabase()
   await db.rows(`insert into hookonce.rollup (size, at, tenant, source, subscriber, received)
     select size, now() - age, 'default', 'test', '', 1
@@ -180,7 +180,7 @@ test('old buckets are swept, so that the rows of a source are bounded', async ()
   ])
 })
 
-test('a sweep does not wait for rows that somebody else holds', async () => {
+test('a sweep does not wait for locked rows', async () => {
   const db = await freshDatabase()
   await db.rows(`insert into hookonce.rollup (size, at, tenant, source, subscriber, received)
     select 1, now() - interval '3 hours', 'default', source, '', 1 from unnest('{a,b}'::text[]) source`)

@@ -10,9 +10,9 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { pagesTouched, textOf } from '../../support/plans.ts'
 
 /*
- * What a statement reads must not grow with what is stored, waits, or is in flight. Plans are the
- * generic ones, as a connection keeps them; what is counted are the pages that each touches, on a
- * ledger with little in it and with much.
+ * The cost of a statement must not grow with stored, waiting or running work. Plans are generic, as
+ * a connection keeps them. The test counts the pages that each plan touches, on a small ledger and
+ * on a large one.
  */
 const LITTLE = 500
 const MUCH = 20_000
@@ -113,7 +113,7 @@ async function oldest(db: TestDatabase): Promise<string> {
   return found?.ids ?? '{}'
 }
 
-test('what a look, a claim, a settlement, a rescue and a sweep touch does not grow with the ledger', {
+test('the cost of a search, a claim, a settlement, a rescue and a sweep does not grow with the ledger', {
   timeout: 120_000,
 }, async () => {
   const [little, much] = [await ledgerWith(LITTLE), await ledgerWith(MUCH)]
@@ -127,15 +127,15 @@ test('what a look, a claim, a settlement, a rescue and a sweep touch does not gr
       many.pages,
       `${name}: ${few.pages} pages with ${LITTLE} receipts, ${many.pages} with ${MUCH}`,
     ).toBeLessThan(2 * few.pages + 100)
-    // With other data the same plan might touch more.
+    // With other data the same plan might touch more pages.
     expect(many.readThrough, `${name} reads through`).toEqual([])
   }
 })
 
 /**
- * A shard with so many receipts: a fifth each finished and old, finished, due, and leased to
- * workers 1 and 2. Who would read the table for those that are due, as the first of so many should
- * soon be found, finds them at its end.
+ * A shard with this many receipts: a fifth each finished and old, finished, due, and leased to
+ * workers 1 and 2. The due jobs are at the end of the table, so a scan that expects to find them
+ * early reads all of it.
  */
 async function ledgerWith(receipts: number): Promise<TestDatabase> {
   const db = await freshDatabase()

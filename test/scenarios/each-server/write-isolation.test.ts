@@ -5,19 +5,19 @@ import { jobsAre } from '../../support/jobs.ts'
 import { meeting } from '../../support/meeting-point.ts'
 
 /*
- * Jobs share transactions and connections. What user code of one of them does to the session, where
- * no look at its statement can see it, must reach neither the others nor the engine.
+ * Jobs share transactions and connections. Changes of the session by user code that a check of its
+ * statement cannot see must affect neither other jobs nor the engine.
  */
 const NEIGHBOURS = 10
 
-/** Where a write landed, and under which settings. */
+/** The place of a write, and the settings in force. */
 const SEEN = `insert into seen (key, role, path, tenant)
   values ($1, current_user, current_setting('search_path'), coalesce(current_setting('app.tenant', true), ''))`
 
 async function prepared(leak: string): Promise<TestDatabase> {
   const db = await freshDatabase()
   const columns = 'key text, role text, path text, tenant text'
-  // Roles are of the whole server, and other tests make the same one.
+  // Roles belong to the whole server, and other tests create the same role.
   await db.rows(
     `do $$ begin create role leaked; exception when duplicate_object or unique_violation then null; end $$`,
   )
@@ -86,7 +86,7 @@ describe.each([
     const ids = Array.from({ length: NEIGHBOURS }, (_, n) => `evt_${n}`)
     await Promise.all(ids.map((id) => deliver(hooks, { id, type: 'see' })))
     await jobsAre(db, 'processed', NEIGHBOURS + 1)
-    // The next on its connection.
+    // The next job on the same connection.
     await deliver(hooks, { id: 'later', type: 'see' })
     await jobsAre(db, 'processed', NEIGHBOURS + 2)
 
@@ -95,14 +95,14 @@ describe.each([
   })
 })
 
-describe('what a transaction does to its session ends with it:', () => {
+describe('changes of a transaction to its session end with it:', () => {
   test.each([
     'set search_path = tenant_a',
     `select set_config('app.tenant', 'a', false)`,
     'set local role leaked',
     'set role leaked',
     'set session authorization leaked',
-    // What no look at the statement can see.
+    // Changes that a check of the statement cannot see.
     'select leak()',
   ])('%s', async (statement) => {
     const db = await prepared(`set search_path = tenant_a; perform set_config('app.tenant', 'a', false);`)
@@ -144,7 +144,7 @@ describe('what a transaction does to its session ends with it:', () => {
   })
 })
 
-test("settings of the caller's own onConnect hold for every write", async () => {
+test("settings of the caller's own onConnect apply to every write", async () => {
   const db = await prepared(`perform set_config('search_path', 'public', false);`)
   const { default: pg } = await import('pg')
   const database = new pg.Pool({

@@ -11,7 +11,7 @@ import { pooled } from '../../support/pgbouncer.ts'
 import { makeCluster } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 
-/* Each fault is really there: the doctor runs as a process against a server that has it. */
+/* Each fault is real: the doctor runs as a process against a server that has it. */
 
 interface Examined {
   readonly ran: Ran
@@ -36,7 +36,7 @@ async function set(server: OwnServer, setting: string, value: string): Promise<v
   })
 }
 
-/** A role of its own, and the URL that uses it. */
+/** A separate role, and the URL that uses it. */
 async function roleOn(
   db: { url: string; pool: pg.Pool },
   options = '',
@@ -204,7 +204,7 @@ describe('the doctor on the way to a server', () => {
 })
 
 describe('the doctor on a ledger', () => {
-  test('says which migrations are missing', async () => {
+  test('lists the missing migrations', async () => {
     const db = await ledgerOfVersion(NEWEST - 2)
     const { ran, finding } = await examine(db.url)
     expect(ran.code).toBe(1)
@@ -246,7 +246,7 @@ describe('the doctor on a ledger', () => {
       seen: `the role "${role}" lacks insert, update on job`,
     })
     await db.rows(`grant insert, update on hookonce.job to ${role}`)
-    // As docs/reference/database-role.md allows.
+    // The privileges of docs/reference/database-role.md.
     await db.rows(`revoke insert, update, delete on hookonce.migration, hookonce.setting from ${role}`)
     expect((await examine(url)).finding('rights')).toMatchObject({ level: 'ok' })
   })
@@ -269,7 +269,7 @@ describe('the doctor on a ledger', () => {
     expect(ran.code).toBe(1)
     expect(finding('lag')).toMatchObject({
       level: 'fail',
-      seen: '1 job waits, the oldest is due since 2 h; 0 workers run',
+      seen: '1 job waits, the oldest has been due for 2 h; 0 workers run',
       advice: expect.stringContaining('start a worker'),
     })
     expect(finding('failures')).toMatchObject({ level: 'warn', seen: '1 failed, 0 need attention' })
@@ -283,7 +283,7 @@ describe('the doctor on a ledger', () => {
     expect(finding('vacuum')).toMatchObject({ level: 'warn', seen: 'autovacuum is off for job' })
   })
 
-  test('gives up on a check that waits for a lock, and goes on', async () => {
+  test('stops a check that waits for a lock, and continues', async () => {
     const db = await freshDatabase()
     const client = await db.pool.connect()
     onTestFinished(() => client.release())

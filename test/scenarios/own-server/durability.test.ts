@@ -8,8 +8,8 @@ import { TEMPLATE } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 
 /*
- * What was acknowledged, and what was committed, outlives a power cut of the server, whatever the
- * database or a handler says of synchronous_commit. The server writes its log only for those who
+ * Acknowledged deliveries and commits survive a power cut of the server, with any setting of
+ * synchronous_commit by the database or a handler. The server writes its log only for commits that
  * wait for it.
  */
 const EVENTS = 30
@@ -25,12 +25,12 @@ async function hastyServer(): Promise<OwnServer> {
 async function cutPower(server: OwnServer): Promise<void> {
   await server.stop()
   await server.start()
-  // The connections of the test notice it, too.
+  // The connections of the test break too.
   await until('the server answers', () => server.db.rows('select 1').catch(() => undefined))
 }
 
 async function deliverAll(hooks: TestHooks): Promise<void> {
-  // One after the other: each is acknowledged by a commit of its own.
+  // One after the other: each is acknowledged by its own commit.
   for (let n = 0; n < EVENTS; n += 1) await deliver(hooks, { id: `evt_${n}`, type: 'a' })
 }
 
@@ -52,7 +52,7 @@ describe('every acknowledged event is still there after a crash of a server with
   ])('%s', async (_, options) => {
     const server = await hastyServer()
     const hooks = testHooks(server.db, { prepare: 'off' })
-    // Nothing is committed after the deliveries: a handler's end would take them along to the disk.
+    // Nothing is committed after the deliveries: the commit of a handler would also sync them.
     hooks.on(
       'test',
       '*',
@@ -86,7 +86,7 @@ describe('every acknowledged event is still there after a crash of a server with
 
 const INSERT = `insert into effect (type) values ('a')`
 
-describe('what a handler was told is committed is still there after a crash of a server with synchronous_commit = off:', () => {
+describe('every commit that a handler got is still there after a crash of a server with synchronous_commit = off:', () => {
   test.each(['on', 'off'] as const)('ctx.write, prepare: %s', async (prepare) => {
     const server = await hastyServer()
     await server.db.rows(`create function hurry() returns trigger language plpgsql as $$

@@ -7,10 +7,10 @@ import { sendOn } from '../../support/sender.ts'
 import { databaseUrl, makeTemplate, TEMPLATE } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 
-/** Patroni gives a node that is gone 20 seconds, and a busy machine takes longer for everything. */
+/** Patroni waits 20 seconds for a missing node, and a busy machine takes longer for everything. */
 const FAILOVER_MS = 90_000
 
-test('Patroni promotes a synchronous standby, twice: nothing acknowledged is lost, and work goes on', async () => {
+test('Patroni promotes a synchronous standby, twice: nothing acknowledged is lost, and work continues', async () => {
   const cluster = await startPatroni()
   onTestFinished(() => cluster.remove())
   await cluster.primary()
@@ -34,7 +34,7 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
   const doctor = await cli(['doctor', '--json'], { DATABASE_URL: url })
   expect(doctor.json<Finding[]>().find(({ check }) => check === 'standby')).toMatchObject({ level: 'ok' })
 
-  // First the whole machine of the primary dies, then PostgreSQL alone on the next one.
+  // First the whole machine of the primary dies, then only PostgreSQL on the next one.
   for (const strike of ['killNode', 'killServer'] as const) {
     const old = await cluster.primary()
     await until('a standby is synchronous', cluster.hasSynchronousStandby, FAILOVER_MS)

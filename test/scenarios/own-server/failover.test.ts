@@ -8,11 +8,11 @@ import { type Cluster, databaseUrl, makeCluster, makeTemplate, TEMPLATE } from '
 import { until } from '../../support/until.ts'
 
 /*
- * Shows that the process goes on with the new primary and that what was acknowledged is there. Not
- * that the standby being synchronous is what saves it: on loopback one that is not keeps up as
- * well, and passes.
+ * Shows that the process continues with the new primary and that acknowledged events exist there.
+ * It does not show that the synchronous standby is the reason: on loopback an asynchronous standby
+ * keeps up as well, and passes.
  */
-test('the primary dies and its synchronous standby takes over: nothing that was acknowledged is lost', async () => {
+test('the primary dies and its synchronous standby takes over: no acknowledged event is lost', async () => {
   const { primary, standby } = await twoServers()
   await makeSynchronous(primary.url)
 
@@ -50,7 +50,7 @@ test('the primary dies and its synchronous standby takes over: nothing that was 
 const EVENT = { id: 'evt_1', type: 'a' }
 const RECEIPTS = 'select count(*)::int as count from hookonce.receipt'
 
-test('a standby that missed an event takes over: its next retry is recorded, not called a duplicate', async () => {
+test('a standby that missed an event takes over: the next retry is recorded, not called a duplicate', async () => {
   const { primary, standby } = await twoServers()
   const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
   const { send, hooks } = receiving({ url: proxy.url })
@@ -74,7 +74,7 @@ test('a standby that missed an event takes over: its next retry is recorded, not
  * The new primary knows the claim of the run, so it accepts its fence. The completion also carries
  * the number of steps that the run has seen: one is missing there.
  */
-test('a run whose transaction the new primary misses does not complete its job', async () => {
+test('a run whose transaction the new primary lacks does not complete its job', async () => {
   const { primary, standby } = await twoServers()
   const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
   const run = { hasBegun: false, mayCommit: false, hasCommitted: false, mayEnd: false }
@@ -111,7 +111,7 @@ test('a run whose transaction the new primary misses does not complete its job',
 
 test.each([
   ['on', 'on'],
-  // Without sessions of its own, nothing but the statement itself makes the commit wait.
+  // With the default sessions, only the statement itself makes the commit wait.
   ['off', 'off'],
 ] as const)(
   'a duplicate is not acknowledged before its receipt is on the synchronous standby (prepare: %s, synchronous_commit = %s)',
@@ -132,7 +132,7 @@ test.each([
 
     const first = send(EVENT)
     const pid = await until('the commit waits for the standby', waiting)
-    // The wait is cut short: the receipt is committed here, and not on the standby.
+    // The wait is cut short: the receipt is committed on the primary, but not on the standby.
     await admin.query('select pg_terminate_backend($1)', [pid])
     expect((await first).status).toBe(503)
     let answered = false
@@ -211,7 +211,7 @@ async function freezeReplication(standby: pg.Pool): Promise<() => void> {
   return thaw
 }
 
-/** A commit is then one on both. */
+/** From here on a commit is on both servers. */
 async function makeSynchronous(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

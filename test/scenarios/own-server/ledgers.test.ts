@@ -7,7 +7,7 @@ import { deliverTo, fleetHooks, PLACES, TENANTS } from '../../support/fleet.ts'
 import { ownServer } from '../../support/own-server.ts'
 import { until } from '../../support/until.ts'
 
-test('one of three servers dies: the others go on, and it resumes', async () => {
+test('one of three servers dies: the others continue, and it resumes', async () => {
   const [home, second, third] = await Promise.all([ownServer(), ownServer(), ownServer()])
   const placement = { hookonce_1: second.db.url, hookonce_2: third.db.url }
   const ledgers = { count: 3, placement, tenants: PLACES }

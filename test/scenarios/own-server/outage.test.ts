@@ -11,8 +11,8 @@ import { sendOn } from '../../support/sender.ts'
 import { testSource } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
-// On a server of its own: the shared ones belong to the other tests too.
-test('the database fails and comes back under load: what was acknowledged is there once and is processed', async () => {
+// Uses its own server: other tests use the shared servers.
+test('the database fails and recovers under load: acknowledged events exist once and are processed', async () => {
   const server = await ownServer()
   const { db } = server
   const app = await startApp(db, {
@@ -28,8 +28,8 @@ test('the database fails and comes back under load: what was acknowledged is the
   await sender.stop()
 
   expect(new Set(sender.statuses)).toEqual(new Set([202, 503]))
-  // Leases of commits whose reply the outage swallowed are left alone for half a minute: move the
-  // clock on.
+  // Leases of commits whose reply was lost in the outage are ignored for half a minute: moves the
+  // clock.
   await db.pool.query(
     `update hookonce.job set started_at = started_at - interval '1 minute' where state = 'processing'`,
   )
@@ -43,8 +43,7 @@ test('the database fails and comes back under load: what was acknowledged is the
   )
   expect(new Set(keys).size).toBe(keys.length)
   expect([...sender.acknowledged].filter((key) => !keys.includes(key))).toEqual([])
-  // A job on each, and an effect on each; a reply that was lost may have made the app's own effect
-  // twice.
+  // One job per event, and one effect per job. A lost reply may have repeated the app's own effect.
   expect(await db.number('select count(*) from hookonce.job')).toBe(keys.length)
   expect(await db.number('select count(distinct receipt_id) from effect')).toBe(keys.length)
   app.kill('SIGTERM')
@@ -61,7 +60,8 @@ test('an outage longer than the lease makes no process dead, and no job a suspec
   }
   await stop()
   await delay(leaseMs + 2_000)
-  // The other is back first, and looks for the dead before this one can renew its lease.
+  // The other process is back first, and looks for dead workers before this one can renew its
+  // lease.
   const [first, second] = apps
   second?.kill('SIGSTOP')
   await start()
@@ -84,7 +84,7 @@ test('an outage longer than the lease makes no process dead, and no job a suspec
  * A claim does not wait for the disk, so a crash of the server can undo it, and the next claim
  * raises the same fence.
  */
-test('of two runs whose claims a crash made alike, one is settled', async () => {
+test('of two runs whose claims a crash made equal, one is settled', async () => {
   const server = await ownServer()
   const { db } = server
   await db.pool.query("alter system set wal_writer_delay = '10s'")
@@ -115,7 +115,7 @@ test('of two runs whose claims a crash made alike, one is settled', async () => 
   ])
 })
 
-test('a pool that was given its password apart is enough to reach the ledger', async () => {
+test('a pool with a separate password is enough to reach the ledger', async () => {
   const { db } = await ownServer()
   const [found] = await db.rows<{ hba_file: string }>(`select current_setting('hba_file') as hba_file`)
   await db.pool.query(`create role guarded superuser login password 'p@ss'`)

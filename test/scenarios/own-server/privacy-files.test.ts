@@ -35,7 +35,7 @@ function planted(body: string, signature?: string): RequestInit {
   }
 }
 
-/** Whatever hookonce does with a delivery, from its refusal to its replay. */
+/** Everything that hookonce does with a delivery, from its refusal to its replay. */
 async function everything(server: OwnServer, options: object, redact: string[] = []): Promise<Event[]> {
   const { db } = server
   const seen: Event[] = []
@@ -43,7 +43,7 @@ async function everything(server: OwnServer, options: object, redact: string[] =
   const claimed = JSON.stringify(payload('evt_1'))
   await waiting.post(planted(claimed))
   await waiting.post(planted(claimed))
-  // A mismatch, a large body, an unreadable one, and deliveries that are refused.
+  // A mismatch, a large body, an unparseable body, and refused deliveries.
   await waiting.post(planted(JSON.stringify(payload('evt_1', { customer: { email: EMAIL }, other: CARD }))))
   await waiting.post(planted(JSON.stringify(payload('evt_2', { filler: 'x'.repeat(300_000) }))))
   const noKey = JSON.stringify({ type: 'order.paid', customer: { email: EMAIL }, items: [{ card: CARD }] })
@@ -76,7 +76,7 @@ async function everything(server: OwnServer, options: object, redact: string[] =
 
 const emailOf = (event: Event): unknown => (event.payload as ReturnType<typeof payload>).customer.email
 
-test('the search finds values that are stored as they came', async () => {
+test('the search finds values that are stored unencrypted', async () => {
   const server = await ownServer()
   const seen = await everything(server, {})
   expect(new Set(seen.map(emailOf))).toEqual(new Set([EMAIL]))

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { INSERT_EFFECT } from '../../support/effect-table.ts'
 import { freePort } from '../../support/free-port.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
@@ -7,7 +8,6 @@ import { ownServer } from '../../support/own-server.ts'
 import { TEMPLATE } from '../../support/servers.ts'
 
 const HEALTHY = 20
-const INSERT = 'insert into effect (receipt_id, type) values ($1, $2)'
 
 const FAILURES: readonly (readonly [name: string, prepare: string, culprit: string])[] = [
   [
@@ -30,8 +30,8 @@ const FAILURES: readonly (readonly [name: string, prepare: string, culprit: stri
   ],
 ]
 
-// On a server of its own: a full lock table is full for the other tests too.
-describe('a write that exhausts the server fails alone, and is tried again:', () => {
+// Uses its own server: a full lock table would affect other tests too.
+describe('a write that exhausts the server fails alone, and is retried:', () => {
   test.each(FAILURES)('%s', async (_, prepare, culprit) => {
     const { db } = await ownServer()
     if (prepare) await db.rows(prepare.replace('PORT', String(await freePort())))
@@ -41,7 +41,7 @@ describe('a write that exhausts the server fails alone, and is tried again:', ()
       retry: { maxAttempts: 2, baseDelayMs: 1, maxDelayMs: 1 },
     }).on('test', '*', async (event, ctx) => {
       await meet()
-      if (event.type === 'healthy') ctx.write({ text: INSERT, values: [event.receiptId, event.type] })
+      if (event.type === 'healthy') ctx.write({ text: INSERT_EFFECT, values: [event.receiptId, event.type] })
       else ctx.write({ text: culprit })
     })
     await hooks.start()

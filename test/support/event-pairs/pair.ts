@@ -1,25 +1,29 @@
 /**
- * Two events of one documented kind that differ in as little as the provider lets them, and what
- * another attempt of the first changes. The two must get two keys, and the attempts one.
+ * Two events of one documented kind that differ as little as the provider allows, and the
+ * differences of another attempt of the first. The two events must get two keys, and all attempts
+ * of one event the same key.
  */
 export interface EventPair {
   /** The body: JSON, or the fields of a form. */
   readonly event: object
-  /** What the other event has instead, merged into the body. */
+  /** The values of the other event, merged into the body. */
   readonly other?: object
-  /** What another attempt of the first has instead. */
+  /** The values of another attempt of the first event. */
   readonly attempt?: object
   readonly headers?: Readonly<Record<string, string>>
   readonly otherHeaders?: Readonly<Record<string, string>>
   readonly attemptHeaders?: Readonly<Record<string, string>>
-  /** Why a retry cannot be told from a second event: then it is one. */
+  /**
+   * The reason why a retry cannot be distinguished from a second event. It then counts as a second
+   * event.
+   */
   readonly retryIsNew?: string
 }
 
-/** By provider and kind. */
+/** Pairs, by provider and kind. */
 export type EventPairs = Readonly<Record<string, Readonly<Record<string, EventPair>>>>
 
-/** What another event has instead: objects and arrays are merged, anything else is replaced. */
+/** The values of another event: objects and arrays are merged, all other values are replaced. */
 export function merged(base: unknown, change: unknown): unknown {
   if (change === undefined) return base
   if (Array.isArray(base) && Array.isArray(change))

@@ -4,7 +4,7 @@ import type { AddressInfo, Server } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { KeyEvent, KeysOptions, RunContext } from '../../../src/keys/index.ts'
 
-/** What the handler of a test does, said without a framework. */
+/** The behaviour of a test's handler, independent of frameworks. */
 export type Behaviour = (asked: {
   readonly body: unknown
   readonly context: RunContext
@@ -13,7 +13,7 @@ export type Behaviour = (asked: {
 export interface Answer {
   readonly status?: number
   readonly headers?: Record<string, string>
-  /** Objects go out as the framework's JSON. */
+  /** Objects are sent as the framework's JSON. */
   readonly body: object | Buffer | Readable
 }
 
@@ -26,15 +26,15 @@ export interface Setup {
   readonly parser: 'before' | 'after'
 }
 
-/** An app of a framework with `POST /api/orders` behind keys, and an error handler of its own. */
+/** An app of a framework with `POST /api/orders` behind keys, and its own error handler. */
 export interface Running {
-  /** Where it listens. */
+  /** The URL at which it listens. */
   readonly url: string
   readonly server: Server
   close(): Promise<unknown>
 }
 
-/** Of a framework that leaves listening to Node. */
+/** For a framework that leaves listening to Node. */
 export async function running(server: HttpServer): Promise<Running> {
   await once(server, 'listening')
   return {

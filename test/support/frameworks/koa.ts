@@ -4,7 +4,7 @@ import compress from 'koa-compress'
 import { keyContext, koaKeys } from '../../../src/keys/http/adapters/koa.ts'
 import { type Running, running, type Setup, told } from './framework.ts'
 
-/** As the body parsers for Koa do. */
+/** Like the body parsers for Koa. */
 const parser: Middleware = async (ctx, next) => {
   const request = ctx.request as { body?: unknown }
   request.body ??= ctx.request.length ? await json(ctx.req) : undefined

@@ -22,7 +22,7 @@ import type { FastifyInstance } from 'fastify'
 import { keyContext, nestKeys } from '../../../src/keys/http/adapters/nestjs.ts'
 import { type Running, type Setup, told } from './framework.ts'
 
-/** What Express and Fastify have in common here. */
+/** The common interface of Express and Fastify that is used here. */
 interface Request {
   readonly body: unknown
 }
@@ -32,7 +32,10 @@ interface Response {
   send(body: object): unknown
 }
 
-/** The decorators are called by hand: what compiles these tests does not know Nest's kind of them. */
+/**
+ * Decorators are called as functions: the compiler of these tests does not support the kind that
+ * Nest uses.
+ */
 function moduleOf({ keys, behaviour }: Setup): new () => object {
   class Orders {
     async create(request: Request, response: Response): Promise<object> {

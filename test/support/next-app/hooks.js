@@ -1,7 +1,7 @@
 import { hookonce } from 'hookonce'
 import { custom } from 'hookonce/sources'
 
-// `next dev` evaluates modules again after a change, and once for each router.
+// `next dev` evaluates modules again after a change, and once per router.
 globalThis.hooks ??= makeHooks()
 export const hooks = globalThis.hooks
 

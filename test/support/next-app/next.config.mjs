@@ -1,2 +1,2 @@
-// Not bundled: stores load their clients when they are used.
+// Not bundled, because stores load their clients at first use.
 export default { serverExternalPackages: ['hookonce'] }

@@ -19,7 +19,7 @@ export type UnknownEffect = ItemOf<'/attention'>
 
 const keyOf = ({ tenant, key }: UnknownEffect): string => (tenant === 'default' ? key : `${tenant} ${key}`)
 
-/** Effects whose outcome is unknown: what is known of each, and the four decisions. */
+/** Effects whose outcome is unknown: the facts about each, and the four decisions. */
 export default function Attention() {
   const pages = usePages(
     (cursor, signal) =>
@@ -30,7 +30,7 @@ export default function Attention() {
   const [decided, setDecided] = useState<{ effect: UnknownEffect; verb: Verb }>()
   const { items, isFirstLoading, error } = pages
   const asked = queryValue('effect')
-  // The oldest effect has waited longest: it is open until the user opens another.
+  // The oldest effect has waited longest, so it is open until the user opens another.
   const openKey = asked === '-' ? undefined : asked || (items[0] && keyOf(items[0]))
 
   return (
@@ -60,7 +60,7 @@ export default function Attention() {
               canOperate.value
                 ? verbs.map((verb) => ({
                     keys: words.verbs[verb].key,
-                    says: words.verbs[verb].title,
+                    label: words.verbs[verb].title,
                     run: (effect: UnknownEffect) => setDecided({ effect, verb }),
                   }))
                 : []

@@ -23,7 +23,7 @@ export function Decide({
   readonly onDone: () => void
 }) {
   const [result, setResult] = useState('')
-  const { title, consequence, risk, told } = words.verbs[verb]
+  const { title, consequence, risk, notice } = words.verbs[verb]
   const isDone = verb === 'confirm-done'
   const isJson = result.trim() === '' || parses(result)
 
@@ -37,7 +37,7 @@ export function Decide({
           idempotencyKey: newKey(),
         })
       : await client.post(`/attention/${verb}`, { body, idempotencyKey: newKey() })
-    toast(told(effect.key, jobs))
+    toast(notice(effect.key, jobs))
     onDone()
   }
 

@@ -8,7 +8,7 @@ import type { UnknownEffect } from './attention.tsx'
 import { type Verb, verbs } from './decide.tsx'
 
 const words = texts.attention
-/** Listing more jobs would not help the decision. */
+/** The limit on listed jobs. A longer list would not help the decision. */
 const JOBS_SHOWN = 8
 
 /** The facts about one effect, and the possible decisions. */

@@ -8,7 +8,7 @@ import { texts } from '../../texts.ts'
 
 const words = texts.captured
 
-/** One captured request: what to configure for it, its headers and its body. */
+/** One captured request: its configuration, its headers and its body. */
 export function CapturedRequest({ id }: { readonly id: string }) {
   if (canReadBodies.value) return <Opened id={id} />
   return (

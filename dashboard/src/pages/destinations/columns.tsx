@@ -25,7 +25,7 @@ export const waitingColumn: Column<Held> = {
 }
 
 /**
- * Unless the circuit is closed, also shows when the next job is tried. A phone has no room for
+ * Unless the circuit is closed, also shows when the next job is tried. A phone is too narrow for
  * that.
  */
 export const circuitColumn: Column<Held> = {

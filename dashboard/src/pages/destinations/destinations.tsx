@@ -120,7 +120,7 @@ function columns(reload: () => void): readonly Column<Destination>[] {
           isPaused={paused.length > 0}
           hint={words.pauseHint(sources.join(', '))}
           onConfirm={async (verb, why) => {
-            // A resume names the sources that are paused, a pause all of them.
+            // A resume names the paused sources. A pause names all sources.
             for (const key of verb === 'resume' ? paused : sources)
               await holdOrRelease({ verb, why, subscriber: name, ...partsOf(key) })
             reload()

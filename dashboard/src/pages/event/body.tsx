@@ -13,12 +13,12 @@ import type { Chain } from './timeline.ts'
 const words = texts.event
 /** Larger bodies are shown as text: for a tree, the browser would hold them twice. */
 const MAX_TREE_CHARS = 2_000_000
-/** How much of a body is shown as text. */
+/** The length of a body that is shown as text. */
 const MAX_RAW_CHARS = 200_000
 
 export interface StoredBody {
   readonly bytes: Uint8Array<ArrayBuffer>
-  /** Undefined: it is not text in UTF-8. */
+  /** Undefined: the body is not text in UTF-8. */
   readonly text: string | undefined
 }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { curlOf } from './curl.ts'
 
-/** The arguments that a shell makes of the line. */
+/** The arguments that a shell parses from the line. */
 function argumentsOf(line: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\n${line}`
   return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1)
@@ -23,7 +23,7 @@ test('a shell reads the line as the request that was stored', () => {
   ])
 })
 
-test('a body that is no text comes from a file, and one with @ is no file', () => {
+test('a binary body comes from a file, and a text that begins with @ does not', () => {
   const request = { url: 'http://x/', headers: '', file: '0f3a.body' }
   expect(argumentsOf(curlOf({ ...request, body: undefined }))).toEqual([
     'http://x/',

@@ -1,4 +1,4 @@
-/** A request as a line for the shell. */
+/** A request as a command line for the shell. */
 
 /** Headers that belong to one connection or that curl computes. */
 const LEFT_OUT = new Set([
@@ -13,9 +13,9 @@ const LEFT_OUT = new Set([
 
 export interface StoredRequest {
   readonly url: string
-  /** Lines of `name: value`. */
+  /** The headers, as lines of `name: value`. */
   readonly headers: string
-  /** Undefined: the body is not text; curl reads it from this file. */
+  /** Undefined: the body is not text, so curl reads it from this file. */
   readonly body: string | undefined
   readonly file: string
 }
@@ -27,7 +27,7 @@ export function curlOf({ url, headers, body, file }: StoredRequest): string {
   })
   const data = body === undefined ? `@${file}` : body
   const parts = [...kept.map((line) => `-H ${quoted(line)}`), `--data-binary ${quoted(data)}`]
-  // A body that begins with @ would name a file.
+  // curl would read a body that begins with @ as the name of a file.
   const flag = body?.startsWith('@')
     ? parts.map((part) => part.replace('--data-binary ', '--data-raw '))
     : parts

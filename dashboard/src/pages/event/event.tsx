@@ -29,7 +29,7 @@ const POLL_MS = 2_000
 const UNFINISHED: ReadonlySet<string> = new Set(['received', 'processing', 'retrying'])
 
 export default function EventPage({ params: { id = '' } }: PageProps) {
-  // Each event gets a new component, so no state of the last one remains.
+  // Each event gets a new component, so no state of the previous event remains.
   return <OneEvent key={id} id={id} />
 }
 
@@ -69,14 +69,14 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   const canCopy = canReadBodies.value && receipt.bodyBytes !== null && receipt.unreadable === null
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
-    ...(canReplay ? [{ keys: 'r', says: words.replay.key, run: replay }] : []),
+    ...(canReplay ? [{ keys: 'r', label: words.replay.key, run: replay }] : []),
     ...(canCopy
       ? [
-          { keys: 'c', says: words.curl, run: () => void copyCurl(receipt) },
-          { keys: 't', says: words.test, run: () => void copyTest(receipt) },
+          { keys: 'c', label: words.curl, run: () => void copyCurl(receipt) },
+          { keys: 't', label: words.test, run: () => void copyTest(receipt) },
         ]
       : []),
-    { keys: 'u', says: words.back, run: () => window.history.back() },
+    { keys: 'u', label: words.back, run: () => window.history.back() },
   ])
   return (
     <>
@@ -143,7 +143,9 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   )
 }
 
-/** Whether workers can still read the event: perhaps they have a key that this gateway has not. */
+/**
+ * Whether workers may still be able to read the event: they may have a key that this gateway lacks.
+ */
 function hasPayload({ bodyBytes, unreadable }: Chain['receipt']): boolean {
   return bodyBytes !== null || (unreadable !== null && unreadable.code !== 'PAYLOAD_FORGOTTEN')
 }
@@ -176,7 +178,7 @@ async function copyTest({ id }: Chain['receipt']): Promise<void> {
 }
 
 /**
- * The address where this gateway receives. A gateway that only works has none: the default is
+ * The address at which this gateway receives. A gateway that only works has none, so the default is
  * shown.
  */
 async function deliveryAddress(): Promise<string> {
@@ -220,7 +222,7 @@ function Facts({ chain }: { readonly chain: Chain }) {
   )
 }
 
-/** Shows what a replay would do, before the user starts it. */
+/** Shows the plan of a replay before the user starts it. */
 function Foresight({ chain }: { readonly chain: Chain }) {
   const { id } = chain.receipt
   const states = chain.jobs.map(({ state }) => state).join()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type JsonNode, parseJson } from './json-text.ts'
 
-/** Back to text, to compare with JSON.stringify. */
+/** Converts a tree back to text, to compare it with JSON.stringify. */
 function textOf(node: JsonNode): string {
   switch (node.kind) {
     case 'object':
@@ -15,14 +15,14 @@ function textOf(node: JsonNode): string {
   }
 }
 
-test('a document comes back as it is, with every digit of its numbers', () => {
+test('a document is read back unchanged, with every digit of its numbers', () => {
   const text =
     '{"id":12345678901234567890123,"a":[1.10,-0,1e400,true,false,null,{}],"b":{"c":[]},"d":"\\u00e4\\"<b>\\n"}'
   const parsed = parseJson(` ${text}\n`)
   expect(parsed && textOf(parsed)).toBe(text.replace('\\u00e4', 'ä'))
 })
 
-test('of a name that is there twice, both are shown', () => {
+test('both values of a duplicate name are shown', () => {
   expect(parseJson('{"a":1,"a":2}')).toEqual({
     kind: 'object',
     entries: [
@@ -40,6 +40,6 @@ test.each(['', '{', '[1,]', '{"a"}', '01', '"a', '{"a":1}x', "{'a':1}", '"\n"', 
   },
 )
 
-test('a document that is too deep for a tree is left as text', () => {
+test('a document that is too deep for a tree stays text', () => {
   expect(parseJson('['.repeat(10_000) + ']'.repeat(10_000))).toBeUndefined()
 })

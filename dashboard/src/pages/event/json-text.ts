@@ -6,7 +6,7 @@ export type JsonNode =
   | { readonly kind: 'object'; readonly entries: readonly (readonly [name: string, value: JsonNode])[] }
   | { readonly kind: 'array'; readonly items: readonly JsonNode[] }
   | { readonly kind: 'string'; readonly value: string }
-  /** Numbers, booleans and null, as they are written. */
+  /** Numbers, booleans and null, in their original spelling. */
   | { readonly kind: 'number' | 'word'; readonly text: string }
 
 /** Deeper documents are shown as text. */

@@ -26,9 +26,9 @@ export function JsonTree({ node }: JsonTreeProps) {
 interface ValueProps {
   readonly node: JsonNode
   readonly depth: number
-  /** The name in front of it. */
+  /** The name before the value. */
   readonly name?: string
-  /** The comma behind it. */
+  /** The comma after the value. */
   readonly after: string
 }
 
@@ -120,7 +120,7 @@ function Branch({ node, depth, label, after }: BranchProps) {
       <div class="json-inner">
         {children.slice(0, shown).map(([name, child], place) => (
           <Value
-            // Names may repeat, so the position is the key: the order of a stored body never
+            // Names may repeat, so the position is the key. The order in a stored body never
             // changes.
             key={place}
             node={child}

@@ -27,7 +27,7 @@ export interface ReplayDialogProps {
   readonly onDone: () => void
 }
 
-/** Shows what will run again and what will not, before one event is replayed. */
+/** Shows which work will run again and which will not, before one event is replayed. */
 export function ReplayDialog({ chain, onClose, onDone }: ReplayDialogProps) {
   const { id } = chain.receipt
   const [subscriber, setSubscriber] = useState('')

@@ -15,7 +15,7 @@ import {
 
 const words = texts.event
 
-/** Delivery, job, attempt, step, effect and message over one axis of time. */
+/** Delivery, job, attempt, step, effect and message on one time axis. */
 export function Timeline({ chain }: { readonly chain: Chain }) {
   const deliveries = deliveryLanes(chain)
   const groups = jobGroups(chain)
@@ -52,7 +52,7 @@ interface DeliveryLaneProps {
 function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
   const { receipt, deliveries } = chain
   const isFirst = lane.note !== 'duplicate'
-  const says = isFirst
+  const note = isFirst
     ? chain.imported
       ? words.imported
       : chain.reconciled
@@ -64,7 +64,7 @@ function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
       <i class={`dot ${colourOf(lane.state)}`} />
       <span>
         {isFirst ? words.recorded(chain.reconciled || chain.imported) : words.repeats(Number(lane.name))}{' '}
-        <span class="muted">· {says}</span>
+        <span class="muted">· {note}</span>
       </span>
       <Bar lane={lane} axis={axis} />
       <span class="d">
@@ -161,7 +161,7 @@ function durationOf({ kind, start, end }: Lane) {
   return formatDuration(end - start)
 }
 
-/** Wide enough to be seen, however short the work was. */
+/** A minimum width, so that even the shortest work is visible. */
 const MIN_BAR = 0.02
 
 function Bar({ lane, axis }: { readonly lane: Lane; readonly axis: Axis }) {

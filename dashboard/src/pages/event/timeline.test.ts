@@ -61,7 +61,7 @@ const effect = {
   subscriber: 'mail',
 }
 
-test('parts lie under the attempt that ran them, and the wait between attempts is named', () => {
+test('parts are below the attempt that ran them, and the delay between attempts is named', () => {
   const [group] = jobGroups(
     chain({
       effects: [{ ...effect, state: 'done', startedAt: at(0.2), endedAt: at(30.5) }],
@@ -76,7 +76,7 @@ test('parts lie under the attempt that ran them, and the wait between attempts i
     ['effect', 'mail:1'],
     ['step', 'save'],
   ])
-  // Called in the first attempt, done in the second.
+  // The effect was called in the first attempt and done in the second.
   expect(group?.lanes[1]).toMatchObject({ state: 'retrying', end: Date.parse(at(8)) })
   expect(group?.lanes[4]).toMatchObject({ state: 'processed', start: Date.parse(at(30)), note: 'again' })
   expect(group?.lanes[2]).toMatchObject({ start: Date.parse(at(8)), end: Date.parse(at(30)) })
@@ -129,7 +129,7 @@ test('the axis keeps the proportions of work, and collapses a long idle time', (
   expect(axis(500_050)).toBeCloseTo(0.5)
 })
 
-test('the axis is in order for points, for work that goes on, and for nothing', () => {
+test('the axis is monotonic for points, for work in progress, and for no work', () => {
   const points = axisOf(
     [
       { kind, start: 5, end: 5 },

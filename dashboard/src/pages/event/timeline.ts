@@ -1,8 +1,8 @@
 import type { ResponseOf } from 'hookonce/client'
 
 /*
- * The chain of one event as lanes over one axis of time. Long times in which nothing ran are
- * collapsed on the axis, and named between the lanes.
+ * The chain of one event as lanes on one time axis. Long times in which nothing ran are collapsed
+ * on the axis, and named between the lanes.
  */
 
 export type Chain = ResponseOf<'GET', '/events/{id}'>
@@ -10,15 +10,15 @@ export type Chain = ResponseOf<'GET', '/events/{id}'>
 export interface Lane {
   readonly key: string
   readonly kind: 'delivery' | 'attempt' | 'step' | 'effect' | 'message'
-  /** The state whose colour it has. */
+  /** The state that determines its colour. */
   readonly state: string
-  /** The name of a step, an effect or a topic; the number of an attempt. */
+  /** The name of a step, an effect or a topic, or the number of an attempt. */
   readonly name: string
   readonly note?: string | undefined
   readonly error?: string | undefined
-  /** In milliseconds. */
+  /** The start, in milliseconds. */
   readonly start: number
-  /** Undefined: it has not ended. */
+  /** The end. Undefined: it has not ended. */
   readonly end: number | undefined
 }
 
@@ -26,7 +26,8 @@ export interface Wait {
   readonly key: string
   readonly kind: 'wait'
   /**
-   * `queued`: before the first attempt. `retry`: between two. `next`: until an attempt that is due.
+   * `queued`: before the first attempt. `retry`: between two attempts. `next`: until the next due
+   * attempt.
    */
   readonly why: 'queued' | 'retry' | 'next' | 'order' | 'paused'
   readonly start: number
@@ -38,7 +39,7 @@ export interface JobGroup {
   readonly lanes: readonly (Lane | Wait)[]
 }
 
-/** Times without work from here on are named. */
+/** Times without work are named if they are longer than this. */
 const NAMED_WAIT_MS = 1_000
 
 export function jobGroups(chain: Chain): readonly JobGroup[] {
@@ -88,20 +89,21 @@ interface Span {
   readonly from: number
   readonly start: number
   readonly end: string | null
-  /** The next attempt begins. */
+  /** The start of the next attempt. */
   readonly until: number
 }
 
 /**
- * A part under the attempt in which it began. An effect whose outcome came in a later attempt is
- * shown under both: called in the one, and called again with the same key in the other.
+ * A part belongs to the attempt in which it began. An effect whose outcome came in a later attempt
+ * is shown under both attempts: called in the first, and called again with the same key in the
+ * second.
  */
 function partIn(part: Lane, { from, start, end, until }: Span): Lane[] {
   const isBegunHere = part.start >= from && part.start < until
   const isLater = part.kind === 'effect' && part.end !== undefined && end !== null
   if (isBegunHere && isLater && (part.end ?? 0) >= until)
     return [{ ...part, state: 'retrying', note: 'started', error: undefined, end: Date.parse(end ?? '') }]
-  // Its outcome was not recorded: as far as is known, the call ended with the attempt.
+  // The outcome was not recorded, so the call is assumed to have ended with the attempt.
   if (isBegunHere && part.end === undefined && part.kind === 'effect' && end !== null)
     return [{ ...part, end: Date.parse(end) }]
   if (isBegunHere) return [part]
@@ -111,7 +113,7 @@ function partIn(part: Lane, { from, start, end, until }: Span): Lane[] {
   return [{ ...part, key: `${part.key} again`, note: part.note === 'done' ? 'again' : part.note, start }]
 }
 
-/** Why an unfinished job does not run now. */
+/** The reason why an unfinished job does not run now. */
 function waitOf(job: JobGroup['job'], start: number): Wait[] {
   if (job.state !== 'received' && job.state !== 'retrying') return []
   const why = job.held ? 'paused' : job.dueAt === null ? 'order' : 'next'
@@ -201,7 +203,7 @@ export function deliveryLanes({ receipt, deliveries, reconciled, imported }: Cha
 /** Maps a time to a place on the axis, from 0 to 1. */
 export type Axis = (at: number) => number
 
-/** A collapsed time has this share of the axis. */
+/** The share of the axis that a collapsed time takes. */
 const COLLAPSED = 0.05
 /** A time without work is collapsed if it is longer than this share of all work. */
 const COLLAPSE_FROM = 0.25
@@ -235,14 +237,14 @@ export function axisOf(lanes: readonly Pick<Lane, 'kind' | 'start' | 'end'>[], n
   }
 }
 
-/** A message is idle until it is published: only its two ends count as work. */
+/** A message is idle until it is published, so only its two ends count as work. */
 function busyTimes({ kind, start, end }: Pick<Lane, 'kind' | 'start' | 'end'>, now: number) {
   const until = Math.max(start, end ?? now)
   const times: [number, number][] = [[start, until]]
   return kind === 'message' ? times.flat().map((at): [number, number] => [at, at]) : times
 }
 
-/** Intervals that overlap become one. */
+/** Merges intervals that overlap. */
 function united(intervals: readonly (readonly [number, number])[]): [number, number][] {
   const sorted = [...intervals].sort(([a], [b]) => a - b)
   const found: [number, number][] = []

@@ -20,7 +20,7 @@ import { type EventsQuery, queryOf } from './query.ts'
 import { Toolbar } from './toolbar.tsx'
 
 const words = texts.events
-/** Fills a screen. The second page follows when it is shown. */
+/** Enough rows to fill a screen. The second page follows when it is shown. */
 const FIRST_PAGE = 40
 const PAGE = 100
 const REFRESH_MS = 1_000
@@ -29,7 +29,7 @@ export type ListedEvent = ItemOf<'/events'>
 
 export default function Events() {
   const q = queryValue('q')
-  // Each search gets a new component, so no state of the last one remains.
+  // Each search gets a new component, so no state of the previous search remains.
   return <EventList key={q} search={q} />
 }
 
@@ -113,7 +113,7 @@ function useEvents(query: EventsQuery, { isAtTop, initial }: EventsOptions): Pag
         signal,
       }),
     [query],
-    // A list that is scrolled down is not updated: its rows would move.
+    // A list that is scrolled down is not updated, because its rows would move.
     { keyOf: ({ id }) => id, initial, ...(isAtTop ? { refreshMs: REFRESH_MS } : {}) },
   )
 }
@@ -141,7 +141,7 @@ function End({ pages }: { readonly pages: Pages<ListedEvent> }) {
     )
   if (isLoading) return <>{texts.loading}</>
   if (!hasMore) return <>{words.end(items.length)}</>
-  // The last pages were empty: few events match.
+  // The last pages were empty, because few events match.
   return (
     <button type="button" class="small" onClick={pages.more}>
       {words.lookFurther}

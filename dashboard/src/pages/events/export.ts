@@ -3,7 +3,7 @@ import { download } from '../../parts/download.ts'
 import type { ListedEvent } from './events.tsx'
 import type { EventsQuery } from './query.ts'
 
-/** For more events, use the API itself: the curl line shows how. */
+/** The limit of an export. For more events, use the API directly: the curl line shows how. */
 export const MAX_EXPORTED = 10_000
 
 /** One event per line, without bodies. */
@@ -24,7 +24,7 @@ export async function matchingEvents(
   return found
 }
 
-/** The request of this list, for a terminal. */
+/** The request of this list, as a command line. */
 export function listAsCurl(query: EventsQuery): string {
   const search = new URLSearchParams(
     Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined),

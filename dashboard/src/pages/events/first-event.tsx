@@ -5,7 +5,7 @@ import { texts } from '../../texts.ts'
 
 const words = texts.firstEvent
 
-/** A new user sees the exact command for the first event. */
+/** Shows a new user the exact command for the first event. */
 export function FirstEvent() {
   const gateway = useResource((signal) => client.get('/gateway', { signal }), [])
   const sources = useResource((signal) => client.get('/sources', { query: { limit: 1 }, signal }), [])

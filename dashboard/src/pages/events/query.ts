@@ -17,7 +17,7 @@ export function queryOf(filter: SearchFilter): EventsQuery {
 export function replayFilterOf({ state, key, object, q, ...rest }: SearchFilter): ReplayFilter | undefined {
   if (key !== undefined || object !== undefined || q !== undefined) return undefined
   if (state === undefined || state === 'failed') return { ...rest, state: 'failed' }
-  // Without a start time, it would include the whole history.
+  // Without a start time, the replay would include the whole history.
   return state === 'processed' && rest.since !== undefined ? { ...rest, state } : undefined
 }
 

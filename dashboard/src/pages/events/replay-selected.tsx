@@ -7,7 +7,10 @@ import type { ListedEvent } from './events.tsx'
 
 const words = texts.events.replaySelected
 
-/** Each event is one request. For more events, use the replay of all matching events. */
+/**
+ * The limit on selected events: each event is one request. For more events, use the replay of all
+ * matching events.
+ */
 const MAX_SELECTED = 500
 const AT_ONCE = 4
 
@@ -46,7 +49,7 @@ export function ReplaySelected({ events, onClose, onDone }: ReplaySelectedProps)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     onDone()
-    // Nothing was replayed: the dialog stays open and shows why.
+    // No event was replayed, so the dialog stays open and shows the reason.
     if (faults.length === events.length) throw faults[0]
     toast(words.replayed(jobs))
     if (faults.length > 0) toast(words.failed(faults.length, explain(faults[0])), { isBad: true })

@@ -35,7 +35,7 @@ export function Toolbar({ pages, filter, query, selection, active }: ToolbarProp
   const close = (): void => setOpen(undefined)
   useKeys([
     ...(canOperate.value
-      ? [{ keys: 'r', says: words.replayKey, run: () => chosen.length > 0 && setOpen('selected') }]
+      ? [{ keys: 'r', label: words.replayKey, run: () => chosen.length > 0 && setOpen('selected') }]
       : []),
   ])
   return (

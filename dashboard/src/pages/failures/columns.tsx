@@ -64,7 +64,7 @@ function Muted({ at }: { readonly at: string }) {
   )
 }
 
-/** Source and subscriber. */
+/** The source and the subscriber. */
 export function Where({
   tenant,
   source,

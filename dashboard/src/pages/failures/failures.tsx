@@ -17,7 +17,7 @@ import { spanOf } from './series.ts'
 
 const words = texts.failures
 const PERIODS = ['24h', '7d', 'all'] as const
-/** Grouping failures by text costs the ledger more than a page of events. */
+/** A long interval: grouping failures by text costs the ledger more than a page of events. */
 const REFRESH_MS = 10_000
 const SHOWN = 100
 
@@ -85,7 +85,7 @@ export default function Failures() {
             openKey={openKey}
             onOpen={(key) => setQuery({ group: key })}
             detail={(group) => <Group group={group} onReplay={() => setReplayed(group)} />}
-            verbs={canOperate.value ? [{ keys: 'r', says: words.replay, run: setReplayed }] : []}
+            verbs={canOperate.value ? [{ keys: 'r', label: words.replay, run: setReplayed }] : []}
           />
         )}
       </div>

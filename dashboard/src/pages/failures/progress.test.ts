@@ -10,7 +10,7 @@ const running = {
   endedAt: null,
 } as const
 
-test('the rate is that of the readings, if they cover some seconds', () => {
+test('the rate follows from the readings, if they cover some seconds', () => {
   expect(rateOf([{ at: 0, replayed: 0 }])).toBeUndefined()
   expect(
     rateOf([
@@ -26,7 +26,7 @@ test('the rate is that of the readings, if they cover some seconds', () => {
   ).toBe(15)
 })
 
-test('the time left follows from the rate, or from the limit before there is one', () => {
+test('the remaining time follows from the rate, or from the limit before there is a rate', () => {
   expect(millisecondsLeft(running, 20)).toBe(3_000)
   expect(millisecondsLeft(running, undefined)).toBe(1_200)
   expect(millisecondsLeft(running, 0)).toBe(1_200)

@@ -22,14 +22,16 @@ export interface Reading {
 /** A replay runs in batches: over a shorter time, the rate would be inaccurate. */
 const SHORTEST_MS = 4_000
 
-/** Jobs per second since the oldest reading. Undefined: it cannot be known yet. */
+/** Jobs per second since the oldest reading. Undefined: there are not enough readings yet. */
 export function rateOf(readings: readonly Reading[]): number | undefined {
   const [first, last] = [readings[0], readings.at(-1)]
   if (!first || !last || last.at - first.at < SHORTEST_MS) return undefined
   return ((last.replayed - first.replayed) * 1_000) / (last.at - first.at)
 }
 
-/** The remaining time. A stalled replay takes as long as its rate limit implies, from its start. */
+/**
+ * The remaining time. For a stalled replay, the time that its rate limit implies, from its start.
+ */
 export function millisecondsLeft(
   { expected, replayed, perSecond }: Progress,
   rate: number | undefined,

@@ -15,15 +15,15 @@ import { millisecondsLeft, type Reading, rateOf, resultOf } from './progress.ts'
 const words = texts.failures.replays
 const RUNNING_MS = 1_000
 const SHOWN = 20
-/** The rate is that of the last few seconds. */
+/** The rate is measured over the last few seconds. */
 const READINGS = 8
 
 export type Replay = ItemOf<'/replays'>
 type List = Resource<{ readonly data: readonly Replay[] }>
 
 /**
- * The replays of many jobs. While one runs, the list is read each second. A toast announces its
- * end.
+ * The replays of many jobs. While a replay runs, the list is read each second. A toast announces
+ * its end.
  */
 export function useReplays(onEnd: () => void): List {
   const list = useResource((signal) => client.get('/replays', { query: { limit: SHOWN }, signal }), [], {
@@ -113,7 +113,7 @@ function Running({ replay, onCancel }: { readonly replay: Replay; readonly onCan
   )
 }
 
-/** Its rate and remaining time, or that it has stalled. */
+/** The rate and remaining time, or the information that the replay has stalled. */
 function paceOf(replay: Replay, rate: number | undefined): string {
   if (rate === 0) return words.standing
   const shown = (rate ?? replay.perSecond).toFixed(rate !== undefined && rate < 10 ? 1 : 0)

@@ -14,7 +14,7 @@ export interface Span {
   readonly to: number
 }
 
-/** From the first to the last hour with failures of any group. All lines share it. */
+/** The hours from the first to the last failure of any group. All lines share this span. */
 export function spanOf(groups: readonly { readonly hours: readonly Hour[] }[], now: number): Span {
   const times = groups.flatMap(({ hours }) => hours.map(({ at }) => Date.parse(at)))
   const from = times.reduce((least, time) => Math.min(least, time), now - 24 * HOUR_MS)

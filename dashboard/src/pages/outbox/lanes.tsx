@@ -18,7 +18,7 @@ const SHOWN = 200
 
 type Lane = ItemOf<'/outbox/lanes'>
 
-/** Lanes whose first message is refused: their other messages wait behind it. */
+/** Lanes whose first message is refused, so their other messages wait. */
 export function Lanes({ topic }: { readonly topic: string }) {
   const { data, error, reload } = useResource(
     (signal) =>
@@ -45,7 +45,7 @@ export function Lanes({ topic }: { readonly topic: string }) {
         openKey={queryValue('message') || undefined}
         onOpen={(key) => setQuery({ message: key })}
         detail={(lane) => <LaneFacts lane={lane} onTry={() => setTried(lane)} />}
-        verbs={canOperate.value ? [{ keys: 'r', says: words.tryNow.verb, run: setTried }] : []}
+        verbs={canOperate.value ? [{ keys: 'r', label: words.tryNow.verb, run: setTried }] : []}
       />
       {tried && <TryNow lane={tried} onClose={() => setTried(undefined)} onDone={reload} />}
     </>
@@ -67,7 +67,7 @@ function TryNow({ lane, onClose, onDone }: TryNowProps) {
       body: { why },
       idempotencyKey: newKey(),
     })
-    toast(retried ? tryNow.told : tryNow.notYet)
+    toast(retried ? tryNow.notice : tryNow.notYet)
     onDone()
   }
   return (
@@ -125,7 +125,7 @@ function LaneFacts({ lane, onTry }: { readonly lane: Lane; readonly onTry: () =>
   )
 }
 
-/** If a lane is due for this long, no relay is trying it. */
+/** If a lane has been due for this long, no relay is publishing it. */
 const OVERDUE_MS = 60_000
 
 function NextTry({ dueAt, isPublishing }: Pick<Lane, 'dueAt' | 'isPublishing'>) {

@@ -20,7 +20,7 @@ type ListState = 'failed' | 'waiting' | 'published'
 
 const keyOf = ({ id }: Message): string => id
 
-/** The messages of one state, and the action for finished ones. */
+/** The messages of one state, with the action for finished messages. */
 export function Messages({ state, topic }: { readonly state: ListState; readonly topic: string }) {
   const pages = usePages(
     (cursor, signal) =>
@@ -66,7 +66,9 @@ export function Messages({ state, topic }: { readonly state: ListState; readonly
         openKey={queryValue('message') || undefined}
         onOpen={(key) => setQuery({ message: key })}
         detail={(message) => <MessageFacts message={message} onAgain={() => setAgain(message)} />}
-        verbs={isFinished && canOperate.value ? [{ keys: 'r', says: words.publishAgain, run: setAgain }] : []}
+        verbs={
+          isFinished && canOperate.value ? [{ keys: 'r', label: words.publishAgain, run: setAgain }] : []
+        }
       />
       <LoadMore pages={pages} />
       {again === 'failed' && (

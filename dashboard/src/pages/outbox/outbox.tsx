@@ -12,7 +12,9 @@ import { Messages } from './messages.tsx'
 const words = texts.outbox
 const TABS = ['stuck', 'failed', 'waiting', 'published'] as const
 
-/** Messages that were committed with a business write: their states, and what blocks them. */
+/**
+ * Messages that were committed with a business write: their states, and the lanes that are blocked.
+ */
 export default function Outbox() {
   const asked = queryValue('state')
   const tab = TABS.find((one) => one === asked) ?? 'stuck'
@@ -46,7 +48,7 @@ interface Counts {
 }
 
 /**
- * How many messages wait and have failed. The status covers all tenants, so not every token may
+ * The number of waiting and failed messages. The status covers all tenants, so not every token may
  * read it.
  */
 function useCounts(topic: string): Counts | undefined {

@@ -20,7 +20,7 @@ export function PublishAgain({ message, onClose, onDone }: Closing & { readonly 
       body: { why },
       idempotencyKey: newKey(),
     })
-    toast(replayed ? words.told(topic) : words.notYet)
+    toast(replayed ? words.notice(topic) : words.notYet)
     onDone()
   }
   return (
@@ -42,12 +42,12 @@ export function PublishAgain({ message, onClose, onDone }: Closing & { readonly 
 
 interface Failed {
   readonly topic: string
-  /** How many are listed. */
+  /** The number of listed messages. */
   readonly count: number
   readonly hasMore: boolean
 }
 
-/** Publishes the failed messages again, of one topic or of all. */
+/** Publishes the failed messages of one topic, or of all topics, again. */
 export function PublishFailed({ topic, count, hasMore, onClose, onDone }: Closing & Failed) {
   async function publish(why: string): Promise<void> {
     const body = { why, ...(topic === '' ? {} : { topic }) }

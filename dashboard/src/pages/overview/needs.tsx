@@ -9,12 +9,14 @@ import { texts } from '../../texts.ts'
 /* Work for a person comes first: a sentence, and the button that helps. */
 
 const words = texts.overview
-/** Rows shown of each kind. The last row counts the others and links to their page. */
+/**
+ * The number of shown rows of each kind. The last row counts the others and links to their page.
+ */
 const SHOWN = 2
-/** Counted of each kind, for the number of rows that are not shown. */
+/** The limit of the count of each kind. */
 const COUNTED = 20
 const DAY_MS = 86_400_000
-/** These rules are shown from the ledger itself, with more detail than an alert has. */
+/** These conditions are read from the ledger itself, with more detail than an alert has. */
 const SHOWN_ALREADY = new Set(['failures', 'attention', 'circuit', 'signatures'])
 
 async function readNeeds(isWhole: boolean, signal: AbortSignal) {
@@ -76,16 +78,16 @@ interface NeedProps {
   readonly colour: string
   readonly path: string
   readonly verb: string
-  /** In one sentence. */
-  readonly says: ComponentChildren
+  /** The problem in one sentence. */
+  readonly sentence: ComponentChildren
   readonly at?: string | undefined
-  /** How many more of this kind there are. */
+  /** The number of further rows of this kind. */
   readonly more: number
 }
 
 type Described = Omit<NeedProps, 'more'> & { readonly key: string }
 
-/** The first rows of a kind. The last row counts those that are not shown. */
+/** The first rows of a kind. The last row counts the rows that are not shown. */
 function firstOf<Item>(items: readonly Item[], describe: (item: Item) => Described) {
   const shown = items.slice(0, SHOWN)
   return shown.map((item, place) => {
@@ -99,7 +101,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(attention, ({ key, jobs, startedAt }) => ({
       key: `effect ${key}`,
       ...{ kind: 'attention', colour: 'attention', path: '/attention', verb: words.decide, at: startedAt },
-      says: (
+      sentence: (
         <>
           <b>{key}</b> {words.effectUnknown} <span class="muted">{words.jobsWait(jobs.length)}</span>
         </>
@@ -108,7 +110,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(failures, ({ source, subscriber, fingerprint, jobs, error, lastAt }) => ({
       key: `group ${source} ${subscriber} ${fingerprint}`,
       ...{ kind: 'failures', colour: 'failed', path: '/failures', verb: words.planReplay, at: lastAt },
-      says: (
+      sentence: (
         <>
           <b>{words.eventsOf(jobs)}</b> {words.of} <b>{subscriber}</b> {words.failed}{' '}
           <code>{firstLine(error)}</code>
@@ -118,7 +120,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(circuits, ({ source, subscriber, circuit }) => ({
       key: `circuit ${source} ${subscriber}`,
       ...{ kind: 'circuit', colour: 'failed', path: '/destinations', verb: words.look },
-      says: (
+      sentence: (
         <>
           <b>{subscriber}</b> {words.circuitOpen}{' '}
           <span class="muted">{firstLine(circuit?.reason ?? '')}</span>
@@ -128,7 +130,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(rejections, ({ source, code, count, diagnosis, lastDetail, lastAt }) => ({
       key: `rejection ${source} ${code}`,
       ...{ kind: 'signature', colour: 'retrying', path: '/rejections', verb: words.fix, at: lastAt },
-      says: (
+      sentence: (
         <>
           <b>{source}</b> {words.refused(count)}{' '}
           <span class="muted">{firstLine(diagnosis || lastDetail)}</span>
@@ -138,7 +140,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(unattended, ({ source, subscriber, jobs }) => ({
       key: `unattended ${source} ${subscriber}`,
       ...{ kind: 'unattended', colour: 'retrying', path: '/destinations', verb: words.look },
-      says: (
+      sentence: (
         <>
           <b>{subscriber}</b> {words.unserved} <span class="muted">{words.jobsWait(jobs)}</span>
         </>
@@ -147,7 +149,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
     ...firstOf(alerts, ({ id, rule, source, subscriber, says, openedAt }) => ({
       key: `alert ${id}`,
       ...{ kind: rule, colour: 'retrying', path: '/sources', verb: words.look, at: openedAt },
-      says: (
+      sentence: (
         <>
           <b>{subscriber || source}</b>: {says}
         </>
@@ -157,11 +159,11 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
 }
 
 /** The time is outside the sentence, which may be truncated. */
-function Need({ kind, colour, path, verb, says, at, more }: NeedProps) {
+function Need({ kind, colour, path, verb, sentence, at, more }: NeedProps) {
   return (
     <div class="card need">
       <span class={`pill ${colour}`}>{words.labels[kind] ?? kind}</span>
-      <span>{says}</span>
+      <span>{sentence}</span>
       <span class="note muted">
         {at !== undefined && <Time at={at} />}
         {at !== undefined && more > 0 && ' · '}

@@ -13,7 +13,7 @@ export type Period = Stats['period']
 const words = texts.overview.stats
 const series = texts.overview.series
 
-/** Six numbers, and the lines behind them. */
+/** Six numbers, with a line for each. */
 export function Traffic({ stats }: { readonly stats: Stats }) {
   const { totals, points } = stats
   const times = useMemo(() => points.map(({ at }) => Date.parse(at)), [points])
@@ -69,7 +69,7 @@ function Lag() {
   )
 }
 
-/** In the smallest unit in which the value is at least one. */
+/** The value in the largest unit in which it is at least one. */
 function formatRate(perSecond: number): string {
   if (perSecond >= 1) return words.perSecond(perSecond >= 10 ? perSecond.toFixed(0) : perSecond.toFixed(1))
   if (perSecond * 60 >= 1) return words.perMinute((perSecond * 60).toFixed(0))

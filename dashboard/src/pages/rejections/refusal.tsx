@@ -10,7 +10,7 @@ const words = texts.rejections
 /** Refusals that `hookonce verify` can repeat with a stored delivery. */
 const VERIFIABLE = /^(SIGNATURE|TIMESTAMP|EVENT)_|^BODY_UNPARSABLE$/
 
-/** One kind of refusal: the diagnosis, what to change, and how to try it. */
+/** One kind of refusal: the diagnosis, the change to make, and a command to try it. */
 export function Refusal({ rejection }: { readonly rejection: Rejection }) {
   const { source, code, count, firstAt, lastAt, lastDetail, diagnosis, header, advice } = rejection
   const isKnown = source !== '(unknown)'

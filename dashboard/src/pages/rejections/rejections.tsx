@@ -12,14 +12,14 @@ import { texts } from '../../texts.ts'
 import { Refusal } from './refusal.tsx'
 
 const words = texts.rejections
-/** One row per source and code: there are never many. */
+/** One row per source and code, so the list is short. */
 const SHOWN = 200
 
 export type Rejection = ItemOf<'/rejections'>
 
 const keyOf = ({ source, code }: Rejection): string => `${source} ${code}`
 
-/** Deliveries that were refused: why, and what to change. */
+/** Refused deliveries, with the reason and the change to make. */
 export default function Rejections() {
   const { data, error, reload } = useResource(
     (signal) => client.get('/rejections', { query: { limit: SHOWN }, signal }),
@@ -29,7 +29,7 @@ export default function Rejections() {
   const rejections = data?.data
   const asked = queryValue('of')
   const first = rejections?.[0]
-  // The latest rejection is usually the one to look at.
+  // The latest rejection is open at first, because it is usually the interesting one.
   const openKey = asked === '-' ? undefined : asked || (first && keyOf(first))
   return (
     <>

@@ -16,7 +16,7 @@ type Token = ItemOf<'/tokens'>
 const words = texts.settings.tokens
 const titles = words.columns
 
-/** Who may use the API and this page. */
+/** The tokens that may use the API and this page. */
 export function Tokens() {
   if (!canAdminister.value) return <p class="card calm muted">{words.onlyAdmins}</p>
   return <Known />

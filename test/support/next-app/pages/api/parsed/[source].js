@@ -1,4 +1,4 @@
 import { hooks } from '../../../hooks.js'
 
-// Without `bodyParser: false`, to see what it is answered.
+// Without `bodyParser: false`, to test the answer.
 export default hooks.node()
