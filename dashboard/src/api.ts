@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { ApiError, adminClient, type ResponseOf } from 'hookonce/client'
+import { noteUnreachable } from './data/unreachable.ts'
 import { texts } from './texts.ts'
 
 /* The admin API, the current session, and whether the gateway can be reached. */
@@ -38,6 +39,7 @@ async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Respo
   }
   // The answer to an older request does not show the present state.
   if (startedAt > failedAt) isOffline.value = false
+  noteUnreachable(response.url, response)
   // The session has ended, or its token was revoked.
   if (response.status === 401 && session.peek()) session.value = null
   return response

@@ -3,6 +3,7 @@ import type { ComponentType } from 'preact'
 import { Component } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isOffline, session } from './api.ts'
+import { unreachable } from './data/unreachable.ts'
 import { focusedField, useKeys } from './keys.ts'
 import { Empty, Failure, Skeleton } from './parts/feedback.tsx'
 import { href, matchPath, navigate, place } from './router.ts'
@@ -68,6 +69,12 @@ function Shell() {
           <div class="banner" role="status">
             <b>{texts.errors.offlineTitle}</b>
             <span class="muted">{texts.errors.offline}</span>
+          </div>
+        )}
+        {unreachable.value.length > 0 && (
+          <div class="banner missing" role="status">
+            <b>{texts.errors.unreachableTitle(unreachable.value)}</b>
+            <span class="muted">{texts.errors.unreachable(unreachable.value.length)}</span>
           </div>
         )}
         <main id="main" ref={main} tabIndex={-1} class={found?.route.fills ? 'fill' : undefined}>

@@ -185,6 +185,12 @@ export const texts = {
     noAnswer: 'No answer from the gateway. The page tries again automatically.',
     offlineTitle: 'No answer from the gateway.',
     offline: 'This data may be out of date. The page tries again automatically.',
+    unreachableTitle: (names: readonly string[]) =>
+      names.length === 1
+        ? `The ledger ${names[0]} cannot be read.`
+        : `The ledgers ${names.join(', ')} cannot be read.`,
+    unreachable: (count: number) =>
+      `${count === 1 ? 'Its' : 'Their'} events and counts are missing here. The page tries again automatically.`,
     noPage: 'There is no such page',
     noPageHint: 'The address may be mistyped. The menu lists every page.',
   },
@@ -917,7 +923,8 @@ export const texts = {
       no: 'no',
       unused: 'never',
       empty: 'No token yet',
-      emptyHint: 'On this machine nobody has to log in. Elsewhere, everybody needs a token.',
+      emptyHint:
+        'Make one for each person and each program that uses this gateway, with the least role that is enough.',
       onlyAdmins: 'Tokens are for admins who see all tenants.',
     },
     audit: {

@@ -17,6 +17,18 @@ export const EQUIVALENT = [
     reason: 'names the partial index; the condition behind it is narrower',
   },
   {
+    file: 'src/ledger/read/few-events.ts',
+    removed: 'j.state in ${CLAIMABLE}',
+    within: 'and j.subscriber = s.id',
+    reason: 'names the partial index; the states are compared behind it',
+  },
+  {
+    file: 'src/ledger/read/few-events.ts',
+    removed: "j.state = 'processing'",
+    within: 'order by j.worker',
+    reason: 'names the partial index; the state is compared behind it',
+  },
+  {
     file: 'src/ledger/read/events.ts',
     removed: 'j.state in ${NEEDS_OPERATOR}',
     within: 'j.finished_at as at, j.reason',

@@ -140,7 +140,7 @@ export const errorCatalogue = {
   OVERLOADED: {
     status: 503,
     retryable: true,
-    advice: 'Too many deliveries are waiting to be recorded. Retry after the time in Retry-After.',
+    advice: 'Too many deliveries or requests are waiting. Retry after the time in Retry-After.',
   },
   LEDGER_DOWN: {
     status: 503,

@@ -209,12 +209,12 @@ function isUnmade(error: unknown): boolean {
   return error instanceof HookonceError && error.code === 'SCHEMA_MISSING'
 }
 
+/** The ledger cannot answer now. */
+const DOWN: readonly string[] = ['LEDGER_DOWN', 'DATABASE_UNREACHABLE', 'QUERY_TIMEOUT', 'OVERLOADED']
+
 function isDown(error: unknown): boolean {
   const told = operatorError(error)
-  return (
-    told instanceof HookonceError &&
-    (told.code === 'LEDGER_DOWN' || told.code === 'DATABASE_UNREACHABLE' || told.code === 'QUERY_TIMEOUT')
-  )
+  return told instanceof HookonceError && DOWN.includes(told.code)
 }
 
 // --- pages

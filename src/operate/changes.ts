@@ -25,7 +25,10 @@ export type Change =
       readonly count: number
       readonly at: Date
     }
-  /** There were more changes than one read returns: lists should be read again. */
+  /**
+   * There were more changes than one read returns, or one of several ledgers went down or came
+   * back: lists should be read again.
+   */
   | { readonly type: 'skipped'; readonly tenant: undefined; readonly at: Date }
 
 /** Finds the changes since its last call. */
@@ -56,6 +59,7 @@ export interface WatchOptions {
 export function watchChanges(ledgers: Ledgers, options: WatchOptions = {}): ChangeWatch {
   if (!isSet(ledgers)) return watchOne(ledgers, options)
   const watches = new Map<string, ChangeWatch>()
+  let read: string | undefined
   return {
     async look() {
       const answers = await askAll(ledgers, (tables, name) => {
@@ -63,7 +67,13 @@ export function watchChanges(ledgers: Ledgers, options: WatchOptions = {}): Chan
         watches.set(name, watch)
         return watch.look()
       })
-      return answers.flatMap(({ answer }) => answer).sort((a, b) => a.at.getTime() - b.at.getTime())
+      const changes = answers.flatMap(({ answer }) => answer)
+      // The part of a ledger that went down or came back is missing in lists, or new in them.
+      const names = answers.map(({ ledger }) => ledger).join()
+      if (read !== undefined && names !== read)
+        changes.push({ type: 'skipped', tenant: undefined, at: new Date() })
+      read = names
+      return changes.sort((a, b) => a.at.getTime() - b.at.getTime())
     },
   }
 }

@@ -1,6 +1,8 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Ledgers } from '../ledger/ledger-set.ts'
+import type { WalkDirection } from '../ledger/read/event-page.ts'
 import { type EventOrder, type EventRow, readEvents, readEventsById } from '../ledger/read/events.ts'
+import { isFew, readFewEvents } from '../ledger/read/few-events.ts'
 import { idRange } from '../ledger/read/id-prefix.ts'
 import { registered } from '../ledger/read/registered.ts'
 import { compareText } from '../model/compare.ts'
@@ -65,10 +67,12 @@ const END = {
 } as const
 
 /**
- * Rows that one statement checks against a filter, over all parts of the index. A row with its jobs
- * takes some microseconds, so a page without a match takes tens of milliseconds.
+ * Rows that one statement checks against a filter, over all parts of the index. A page without a
+ * match then takes about ten milliseconds. The receipt of a failed job is one more row to find.
  */
-const MAX_ROWS = 4_000
+const MAX_ROWS: Readonly<Record<EventOrder, number>> = { arrival: 3_000, failure: 1_500 }
+/** Unfinished jobs that are all read for a search by their state. More are found by a walk. */
+const MAX_FEW = 500
 /**
  * The first statement reads few rows, which is enough for most filters. Each further statement
  * reads more.
@@ -87,7 +91,7 @@ async function eventsIn(ledger: LedgerTables, query: EventQuery): Promise<EventP
     const named = await eventsNamed(ledger, query.q, query, MIN_ID_PREFIX)
     if (named.length > 0) return { events: named, next: undefined }
   }
-  return walkEvents(ledger, query)
+  return (await fewEvents(ledger, query)) ?? walkEvents(ledger, query)
 }
 
 /**
@@ -109,10 +113,10 @@ export const listEvents = pagedEverywhere(eventsIn, {
 async function walkEvents(ledger: LedgerTables, query: EventQuery): Promise<EventPage> {
   const { pool, shards } = ledger
   const { limit, after, before } = query
-  const direction = before === undefined ? 'older' : 'newer'
+  const direction = directionOf(query)
   const order: EventOrder = isListedByFailure(query) ? 'failure' : 'arrival'
   const parts = order === 'arrival' ? shards : shards * (await subscriberCount(ledger, query))
-  const most = Math.max(SPARE, Math.floor(MAX_ROWS / parts))
+  const most = Math.max(SPARE, Math.floor(MAX_ROWS[order] / parts))
   const question = { ...fieldsOf(query), order, direction, shards } as const
   const found: EventRow[] = []
   let walk = Math.min(most, Math.ceil((2 * (limit + 1)) / parts) + SPARE)
@@ -135,9 +139,36 @@ async function walkEvents(ledger: LedgerTables, query: EventQuery): Promise<Even
     if (!hasMore) break
     walk = Math.min(most, walk * GROWTH)
   }
-  const onward = hasMore ? reached : undefined
-  const back = found[0]?.cursor ?? reached ?? END[direction]
-  if (direction === 'newer') return { events: found.reverse(), next: back, previous: onward }
+  return pageOf(found, hasMore ? reached : undefined, query)
+}
+
+/** All events with an unfinished job in this state. Undefined: there are too many to read them all. */
+async function fewEvents({ pool, shards }: LedgerTables, query: EventQuery): Promise<EventPage | undefined> {
+  const { limit, after, before, state } = query
+  if (!isFew(state)) return undefined
+  const reached = before ?? after
+  const found = await readFewEvents(pool, {
+    ...fieldsOf(query),
+    direction: directionOf(query),
+    shards,
+    most: MAX_FEW,
+    limit: limit + 1,
+    from: reached === undefined ? undefined : timePosition(reached),
+  })
+  const events = found?.slice(0, limit)
+  return events && pageOf(events, found?.[limit] && events.at(-1)?.cursor, query)
+}
+
+function directionOf({ before }: EventQuery): WalkDirection {
+  return before === undefined ? 'older' : 'newer'
+}
+
+/** `found` is in the direction of the walk, `onward` the position where it can continue. */
+function pageOf(found: readonly EventRow[], onward: string | undefined, query: EventQuery): EventPage {
+  const { after, before } = query
+  const direction = directionOf(query)
+  const back = found[0]?.cursor ?? onward ?? before ?? after ?? END[direction]
+  if (direction === 'newer') return { events: found.toReversed(), next: back, previous: onward }
   return { events: found, next: onward, previous: after === undefined ? undefined : back }
 }
 

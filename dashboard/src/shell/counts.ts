@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { client, seesAllTenants } from '../api.ts'
 import { useResource } from '../data/resource.ts'
+import { unreachable } from '../data/unreachable.ts'
 
 /** The numbers in the rail. */
 export interface Counts {
@@ -17,12 +18,23 @@ const REFRESH_MS = 5_000
 /** Keeps the counts up to date. Used once, by the rail. */
 export function useCounts(): void {
   const isWhole = seesAllTenants.value
-  const { data } = useResource((signal) => (isWhole ? ofLedger(signal) : ofSources(signal)), [isWhole], {
-    refreshMs: REFRESH_MS,
-  })
+  const { data, reload } = useResource(
+    (signal) => (isWhole ? ofLedger(signal) : ofSources(signal)),
+    [isWhole],
+    {
+      refreshMs: REFRESH_MS,
+    },
+  )
   useEffect(() => {
     if (data) counts.value = data
   }, [data])
+  const isPartMissing = unreachable.value.length > 0
+  useEffect(() => {
+    // Finds out when the ledger is back, also while changes are paused.
+    if (!isPartMissing) return
+    const timer = setInterval(reload, REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [isPartMissing])
 }
 
 async function ofLedger(signal: AbortSignal): Promise<Counts> {

@@ -17,7 +17,7 @@ export const streamRoutes = [
     tag: 'stream',
     summary: 'Follow changes as server-sent events',
     description:
-      'Events: `recorded`, `job` (a job changed its state), `rejected`, and `skipped` (there were more changes than were sent: read the lists again). At most a second behind the commit. With the header `last-event-id` it continues after that event. A stream ends after five minutes, and the client connects again. It ends within seconds when its token is revoked.',
+      'Events: `recorded`, `job` (a job changed its state), `rejected`, and `skipped` (there were more changes than were sent, or one of several ledgers went down or came back: read the lists again). At most a second behind the commit. With the header `last-event-id` it continues after that event. A stream ends after five minutes, and the client connects again. It ends within seconds when its token is revoked.',
     media: 'text/event-stream',
     async answer({ feed, caller, lastEventId, isAllowed }) {
       return {

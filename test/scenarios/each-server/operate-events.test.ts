@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { readEvents } from '../../../src/ledger/read/events.ts'
 import { newestGroups } from '../../../src/ledger/read/failures.ts'
+import type { JobState } from '../../../src/model/job-state.ts'
 import { receiptIds } from '../../../src/model/receipt-id.ts'
 import { type EventQuery, type EventSearch, listEvents } from '../../../src/operate/events.ts'
 import { listFailures } from '../../../src/operate/failures.ts'
@@ -173,6 +174,67 @@ test.each([
   expect(many, `${few} pages with 500 receipts, ${many} with 10,000`).toBeLessThan(2 * few + 100)
 })
 
+test.each([
+  { name: 'failed', state: 'failed' as const },
+  { name: 'in attention, among failed ones', state: 'attention' as const },
+])('what a page of events that are $name touches does not grow with failures', async ({ state }) => {
+  const question = { order: 'failure', direction: 'older', shards: 16, walk: 50, limit: 50 } as const
+  const text = await textOf((db) => readEvents(db, question))
+  const pages: number[] = []
+  for (const count of [500, 10_000]) {
+    const db = await freshDatabase()
+    await seedJobs(db, count, { state: 'failed', shard: 3 })
+    await db.rows(`update hookonce.job set finished_at = now() - random() * interval '1 day'`)
+    await db.rows('vacuum analyze hookonce.job')
+    const fields = `null, null, null, '${state}', '-infinity', 'infinity', null, null, null, null`
+    const touched = await pagesTouched(db, text, `(16, 50, 50, ${PLACE}, ${fields})`)
+    expect(touched.readThrough).toEqual([])
+    pages.push(touched.pages)
+  }
+  const [few = 0, many = 0] = pages
+  expect(many, `${few} pages with 500 failures, ${many} with 10,000`).toBeLessThan(2 * few + 100)
+})
+
+/** Jobs in a state. A job in `attention` has a row for the effect that it waits for. */
+async function seedUnfinished(db: TestDatabase, count: number, state: JobState): Promise<void> {
+  await seedJobs(db, count, { state: 'failed', shard: 5, ageDays: 5 })
+  await db.rows(
+    `with changed as (
+       update hookonce.job set state = $1::text::hookonce.job_state where state = 'failed'
+       returning shard, receipt_id, subscriber, state)
+     insert into hookonce.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+     select shard, receipt_id, subscriber, 0, gen_random_uuid() from changed where state = 'attention'`,
+    [state],
+  )
+}
+
+test.each(['received', 'processing', 'retrying', 'attention'] as const)(
+  'few events in %s are found at once, however long the history is',
+  async (state) => {
+    const db = await freshDatabase()
+    await seedUnfinished(db, 7, state)
+    const wanted = await idsIn(db)
+    await seedJobs(db, 5_000, { state: 'processed', shard: 3, ageDays: 1 })
+    const page = await listEvents(ledgerOf(db), { state, limit: 50 })
+    expect(page.next).toBeUndefined()
+    expect(page.events.map(({ id }) => id).sort()).toEqual([...wanted].sort())
+    const { ids, pages } = await allPages(db, { state, limit: 3 })
+    expect({ ids: [...ids].sort(), pages }).toEqual({ ids: [...wanted].sort(), pages: 3 })
+    expect((await listEvents(ledgerOf(db), { state, limit: 50, source: 'nosuch' })).events).toEqual([])
+    expect((await listEvents(ledgerOf(db), { state, limit: 50, type: 'nosuch' })).events).toEqual([])
+  },
+)
+
+test('a backlog that is too long to read as a whole is listed page by page', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 700, { state: 'received' })
+  await seedJobs(db, 50, { state: 'processed', shard: 3 })
+  const { ids } = await allPages(db, { state: 'received', limit: 60 })
+  const all = `select r.id from hookonce.receipt r join hookonce.job j on j.receipt_id = r.id
+    where j.state = 'received' order by r.received_at desc, r.id`
+  expect(ids).toEqual(await idsIn(db, all))
+})
+
 /** All pages, backwards from the end of the list. */
 async function pagesBack(db: TestDatabase, query: EventQuery): Promise<string[]> {
   let { events, previous } = await listEvents(ledgerOf(db), query)
@@ -190,9 +252,10 @@ async function pagesBack(db: TestDatabase, query: EventQuery): Promise<string[]>
 test.each([
   { name: 'all events', filter: {} },
   { name: 'failed events', filter: { state: 'failed' } as const },
+  { name: 'events in attention', filter: { state: 'attention' } as const },
 ])('pages of $name go back in the same order as forward', async ({ filter }) => {
   const db = await freshDatabase()
-  await seedJobs(db, 23, { state: 'failed' })
+  await seedUnfinished(db, 23, filter.state ?? 'failed')
   const { ids } = await allPages(db, { ...filter, limit: 5 })
   expect(ids).toHaveLength(23)
   // Events of one statement share a time, so the last page is found by walking forward.
