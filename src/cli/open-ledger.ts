@@ -9,8 +9,8 @@ import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { DEFAULT_SCHEMA, SCHEMA_NAME, SCHEMA_NAME_RULE } from '../model/schema-name.ts'
 
-export { EMBEDDED }
 export type { Ledgers }
+export { EMBEDDED }
 
 /** The database of the environment, else the embedded one. */
 export function databaseOf(env: NodeJS.ProcessEnv): string {
