@@ -9,6 +9,7 @@ import { completerSchema } from '../../src/keys/complete.ts'
 import { openTelemetrySchema } from '../../src/observe/opentelemetry/index.ts'
 import { optionsSchema, outboxSchema, subscriberSchema } from '../../src/options.ts'
 import { optionsSchema as sourceOptions } from '../../src/sources/options.ts'
+import { ruleTable } from './alerts.ts'
 import { routeSections, routeTable } from './api.ts'
 import type { Block } from './blocks.ts'
 import { commandTable, exitCodeTable, helpText, synopsis, toolTable } from './cli.ts'
@@ -84,7 +85,10 @@ const pages: Readonly<Record<string, Readonly<Record<string, Block['text']>>>> =
     'keys of a route': () => optionTable(routeSchema, { head: 'key' }),
   },
   'reference/forwarding': { 'options of a destination': () => optionTable(destinationSchema) },
-  'reference/alerts': { 'options of alerts': () => optionTable(alertsSchema, { head: 'key' }) },
+  'reference/alerts': {
+    rules: ruleTable,
+    'options of alerts': () => optionTable(alertsSchema, { head: 'key' }),
+  },
   'reference/tracing': { 'options of openTelemetry()': () => optionTable(openTelemetrySchema) },
   scaling: { 'options of ledgers': () => optionTable(ledgersObject) },
   'reference/errors': { errors: errorTable },

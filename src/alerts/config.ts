@@ -13,40 +13,53 @@ const share = z.number().min(0).max(1)
 const count = z.int().positive()
 
 const ruleShapes = {
-  /** Jobs that failed for good. With few jobs, one is enough; with many, one in a hundred. */
   failures: { count: count.default(1), share: share.default(0.01), windowMinutes },
-  /** Attempts that failed and will be retried: a destination that is down shows here first. */
   retries: { count: count.default(10), share: share.default(0.5), windowMinutes },
-  /** The age of the oldest due job. */
   lag: { seconds: z.number().positive().default(300) },
-  /** Duplicates, as a share of deliveries, against the usual share of the same source. */
   duplicates: { count: count.default(50), factor: z.number().min(1).default(5), windowMinutes },
-  /** Signatures that are wrong, too old or missing, as a share of deliveries. */
   signatures: { count: count.default(10), share: share.default(0.2), windowMinutes },
-  /** Jobs that wait for a person. */
   attention: { count: count.default(1) },
-  /** Destinations whose circuit is open. */
   circuit: {},
-  /** No delivery for longer than usual: `factor` times the longest gap of the last week. */
   silence: { minutes: z.number().min(10).default(30), factor: z.number().min(1).default(1.5) },
 }
 
 export type RuleName = keyof typeof ruleShapes
 export const ruleNames = Object.keys(ruleShapes) as [RuleName, ...RuleName[]]
 
-function rule<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z.union([z.literal('off'), strict(shape)], { error: "must be 'off', or the limits of the rule" })
+/** `opensWhen` completes "The alert opens when …". */
+function rule<Shape extends z.ZodRawShape>(shape: Shape, opensWhen: string) {
+  return z
+    .union([z.literal('off'), strict(shape)], { error: "must be 'off', or the limits of the rule" })
+    .describe(opensWhen)
 }
 
-const rules = {
-  failures: rule(ruleShapes.failures),
-  retries: rule(ruleShapes.retries),
-  lag: rule(ruleShapes.lag),
-  duplicates: rule(ruleShapes.duplicates),
-  signatures: rule(ruleShapes.signatures),
-  attention: rule(ruleShapes.attention),
-  circuit: rule(ruleShapes.circuit),
-  silence: rule(ruleShapes.silence),
+export const rules = {
+  failures: rule(
+    ruleShapes.failures,
+    'jobs of a subscriber failed for good: at least `count`, and at least this `share` of the finished jobs, within `windowMinutes`',
+  ),
+  retries: rule(
+    ruleShapes.retries,
+    'attempts of a subscriber failed and will be retried: at least `count`, and at least this `share` of all attempts. This is the first sign of a destination that is down',
+  ),
+  lag: rule(
+    ruleShapes.lag,
+    'the oldest due job of a subscriber has waited this many `seconds`. Paused jobs do not count',
+  ),
+  duplicates: rule(
+    ruleShapes.duplicates,
+    'at least `count` duplicates of a source arrived, and their share of the deliveries is `factor` times its usual share. The usual share is that of the last week, and at least 1 %',
+  ),
+  signatures: rule(
+    ruleShapes.signatures,
+    'signatures of a source are wrong, too old or missing: at least `count`, and at least this `share` of the deliveries',
+  ),
+  attention: rule(ruleShapes.attention, 'at least `count` jobs of a subscriber wait for a person'),
+  circuit: rule(ruleShapes.circuit, 'the circuit of a subscriber is open: most of its runs fail'),
+  silence: rule(
+    ruleShapes.silence,
+    'no delivery of a source arrived for at least `minutes`, and for `factor` times the longest gap of the last week',
+  ),
 }
 
 const rulesSchema = strict({
