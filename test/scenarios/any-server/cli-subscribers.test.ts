@@ -37,7 +37,7 @@ test('jobs that no worker runs are listed, counted and reported', async () => {
 
   const facts: UnattendedFact[] = []
   const observer = { ...observers([]), unattended: (fact: UnattendedFact) => void facts.push(fact) }
-  const ledger = await hooks.ledger()
+  const ledger = await hooks.ledger('test')
   // A worker that is being replaced by another is no reason to report anything.
   expect(await reportUnattended(ledger, observer)).toBe(0)
   expect(await reportUnattended(ledger, observer, Date.now() + 3_600_000)).toBe(1)

@@ -132,7 +132,7 @@ test('a pool that was given its password apart is enough to reach the ledger', a
     password: 'p@ss',
   })
   const hooks = hookonce({ database, sources: { test: testSource() } }).on('test', '*', () => undefined)
-  expect((await hooks.ledger()).shards).toBeGreaterThan(0)
+  expect((await hooks.ledger('test')).shards).toBeGreaterThan(0)
   await hooks.stop()
   await database.end()
 })
