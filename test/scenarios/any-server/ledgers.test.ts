@@ -5,6 +5,7 @@ import { listEvents } from '../../../src/operate/events.ts'
 import { readEvent } from '../../../src/operate/receipt.ts'
 import { replayOne } from '../../../src/operate/replay.ts'
 import { readStatus } from '../../../src/operate/status.ts'
+import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliverTo, fleetHooks, PLACES, TENANTS } from '../../support/fleet.ts'
 import { until } from '../../support/until.ts'
@@ -133,6 +134,37 @@ test('operators read across ledgers, and act where the thing is', async () => {
   await until('it ran again', () => runs === 10)
   expect(await hooks.pause('beta')).toBe(true)
   expect(await db.number('select count(*) from hookonce_1.source where paused_at is not null')).toBe(1)
+})
+
+test('before a process has recorded the tenants, operators find them in a ledger of `also`', async () => {
+  const db = await freshDatabase()
+  const alone = fleetHooks(db, ['alpha'], { ledgers: undefined }).on('alpha', '*', () => undefined)
+  expect(await deliverTo(alone, 'alpha', 'evt_1')).toBe(202)
+  await alone.stop()
+  const also = { HOOKONCE_LEDGERS: JSON.stringify({ count: 2, also: ['hookonce'] }), DATABASE_URL: db.url }
+  await cli(['migrate'], also)
+  const paused = await cli(['pause', 'alpha', '--tenant', 'alpha', '--why', 'a test'], also)
+  expect(paused).toMatchObject({ code: 0, stderr: '' })
+  expect(await db.number('select count(*) from hookonce.source where paused_at is not null')).toBe(1)
+})
+
+test('a replay before start() reaches subscribers that came later, as with one ledger', async () => {
+  const db = await freshDatabase()
+  const first = fleetHooks(db, ['beta'], { ledgers }).on('beta', '*', () => undefined, { name: 'first' })
+  expect(await deliverTo(first, 'beta', 'evt_1')).toBe(202)
+  await first.stop()
+  const [receipt] = await db.rows<{ id: string }>('select id from hookonce_1.receipt')
+  const later: string[] = []
+  const second = fleetHooks(db, ['beta'], { ledgers })
+    .on('beta', '*', () => undefined, { name: 'first' })
+    .on('beta', '*', (event) => void later.push(event.key), { name: 'later' })
+  await second.replay(receipt?.id ?? '')
+  await second.start()
+  await until('both are processed', async () => {
+    const processed = await db.number(`select count(*) from hookonce_1.job where state = 'processed'`)
+    return processed === 2
+  })
+  expect(later).toEqual(['evt_1'])
 })
 
 test('the slots of a process are shared by its ledgers, and a loud one cannot take all', async () => {
