@@ -53,6 +53,7 @@ export function createFleet(options: ManyOptions): Engine {
   let hasOpened = false
   let isWorking = false
   let starting: Promise<void> | undefined
+  let registering: Promise<unknown> | undefined
   let stopping: Promise<void> | undefined
 
   function place(): Promise<void> {
@@ -111,6 +112,18 @@ export function createFleet(options: ManyOptions): Engine {
     if (fault !== undefined || done.length === 0) throw fault ?? failures[0]
     const failed = stations.all.filter((_, at) => results[at]?.status === 'rejected')
     return { first: done[0] as Result, failed }
+  }
+
+  /**
+   * Opens the engines once, so that the ledgers know the subscribers of this process: a replay
+   * gives them jobs. One ledger that can be opened is enough.
+   */
+  async function register(): Promise<void> {
+    registering ??= withEach((engine) => engine.open()).catch((error: unknown) => {
+      registering = undefined
+      throw error
+    })
+    await registering
   }
 
   // --- work
@@ -184,8 +197,14 @@ export function createFleet(options: ManyOptions): Engine {
       await withEach((engine) => engine.open())
       return stations.directory.open(stations.home)
     },
-    ledgers: async () => stations.directory.set((ledger) => ledger),
-    operators: async () => stations.directory.set(operatorTables),
+    async ledgers() {
+      await register()
+      return stations.directory.set((ledger) => ledger)
+    },
+    async operators() {
+      await register()
+      return stations.directory.set(operatorTables)
+    },
     start() {
       if (stopping) {
         const fault = 'this hookonce was stopped and cannot start again: create another one'

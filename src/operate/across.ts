@@ -1,6 +1,6 @@
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { isSet, type LedgerMember, type LedgerSet, type Ledgers } from '../ledger/ledger-set.ts'
-import { readPlaces } from '../ledger/places/places.ts'
+import { readPlaces, tenantsIn } from '../ledger/places/places.ts'
 import { registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
 import { operatorError } from './operator-error.ts'
@@ -10,8 +10,10 @@ import { operatorError } from './operator-error.ts'
  * of these wrappers defines how it works on several:
  *
  *   everywhere   calls it on every ledger in parallel and merges the results
+ *   inEvery      calls it on every ledger, and fails if one cannot be reached
  *   whereFound   finds the ledger that has the object, and calls it there
  *   whereTenant  calls it on the ledger of the tenant
+ *   whereRowsOf  calls it on each ledger that may have rows of the tenant
  *   whereSource  calls it on the only ledger that has the source
  *   atHome       calls it on the home ledger
  *
@@ -39,6 +41,24 @@ export function everywhere<Args extends readonly unknown[], Result>(
       answers.map(({ answer }) => answer),
       args,
     )
+  }
+}
+
+/** If it fails, it has acted in every reachable ledger. It may be repeated. */
+export function inEvery<Args extends readonly unknown[], Result>(
+  act: InOne<Args, Result>,
+  merge: (answers: readonly NoInfer<Result>[]) => NoInfer<Result>,
+): Across<Args, Result> {
+  return async (ledgers, ...args) => {
+    if (!isSet(ledgers)) return act(ledgers, ...args)
+    const missed: string[] = []
+    const onUnreachable = (name: string, error: unknown): void => {
+      if (!isUnmade(error)) missed.push(name)
+    }
+    const answers = await askAll({ ...ledgers, onUnreachable }, (tables) => act(tables, ...args))
+    if (missed.length === 0) return merge(answers.map(({ answer }) => answer))
+    const fault = `done in all ledgers but ${missed.join(', ')}, which cannot be reached; repeat it when they can`
+    throw new HookonceError('LEDGER_DOWN', fault)
   }
 }
 
@@ -71,6 +91,36 @@ export function whereTenant<Args extends readonly unknown[], Result>(
     const place = await placeOf(ledgers, tenantOf(args) ?? 'default')
     return act(await place.tables(), ...args)
   }
+}
+
+/**
+ * During a move and after an interrupted one, two ledgers have rows of the tenant. Only the home
+ * ledger records that, so this needs it.
+ */
+export function whereRowsOf<Args extends readonly unknown[], Result>(
+  tenantOf: (args: NoInfer<Args>) => string,
+  act: InOne<Args, Result>,
+  merge: (answers: readonly NoInfer<Result>[], args: NoInfer<Args>) => NoInfer<Result>,
+): Across<Args, Result> {
+  return async (ledgers, ...args) => {
+    if (!isSet(ledgers)) return merge([await act(ledgers, ...args)], args)
+    const done = new Map<LedgerMember, Result>()
+    for (;;) {
+      // Read again each time: a move may have begun.
+      const members = await membersWithRows(ledgers, tenantOf(args))
+      const next = members.find((member) => !done.has(member))
+      if (!next) return merge([...done.values()], args)
+      done.set(next, await act(await next.tables(), ...args))
+    }
+  }
+}
+
+async function membersWithRows(set: LedgerSet, tenant: string): Promise<LedgerMember[]> {
+  const home = homeMember(set)
+  const [place] = await readPlaces((await home.tables()).pool, [tenant])
+  if (!place) return [await placeOf(set, tenant)]
+  const names = [place.ledger, place.movingTo, place.movedFrom]
+  return set.members.filter(({ name }) => names.includes(name))
 }
 
 /** A source, perhaps of a named tenant. */
@@ -156,11 +206,20 @@ async function finders(
   throw new HookonceError('LEDGER_DOWN', fault, { cause: failures.find(isDown) })
 }
 
-/** The ledger in which a tenant lives. A tenant without a record has no data in any ledger. */
+/**
+ * The ledger in which a tenant lives. A tenant that no ledger knows has nothing, not even in the
+ * home ledger.
+ */
 async function placeOf(set: LedgerSet, tenant: string): Promise<LedgerMember> {
   const home = homeMember(set)
-  const name = await recordedPlace(set, home, tenant)
+  const name = (await recordedPlace(set, home, tenant)) ?? (await knowingLedger(set, tenant))
   return set.members.find((member) => member.name === name) ?? home
+}
+
+/** Before the first process records it, a ledger of `also` has tenants without a record. */
+async function knowingLedger(set: LedgerSet, tenant: string): Promise<string | undefined> {
+  const answers = await askAll(set, ({ pool }) => tenantsIn(pool, [tenant]))
+  return answers.find(({ answer }) => answer.length > 0)?.ledger
 }
 
 async function recordedPlace(

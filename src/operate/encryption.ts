@@ -6,7 +6,7 @@ import { type DataKeyRow, forgetDataKeys, listDataKeys, rewrapDataKey } from '..
 import type { MasterKey } from '../ledger/vault/master-keys.ts'
 import { unwrapKey, wrapKey } from '../ledger/vault/seal.ts'
 import { HookonceError } from '../model/errors.ts'
-import { everywhere, whereTenant } from './across.ts'
+import { everywhere, inEvery, whereRowsOf } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 
 /** A tenant's data key. Its bytes never leave the ledger. */
@@ -83,9 +83,9 @@ async function rotateIn(ledger: LedgerTables, reason: DecisionReason): Promise<R
 
 /**
  * Wraps every data key by the first configured master key. Payloads are not rewritten. Throws
- * before any change if a data key cannot be opened.
+ * before any change of a ledger if one of its data keys cannot be opened.
  */
-export const rotateEncryption = everywhere(rotateIn, (all) => ({
+export const rotateEncryption = inEvery(rotateIn, (all) => ({
   master: all[0]?.master ?? '',
   rewrapped: all.reduce((sum, { rewrapped }) => sum + rewrapped, 0),
 }))
@@ -132,10 +132,7 @@ async function forgetIn(
   requireReason(reason, 'forgetting a tenant')
   return inTransaction(pool, async (client) => {
     const dataKeys = await forgetDataKeys(client, tenant, hashes ? ['payload', 'hash'] : ['payload'])
-    if (dataKeys.length === 0) {
-      const fault = `tenant "${tenant}" has no data key; \`hookonce encryption\` lists the tenants that have one`
-      throw new HookonceError('CONFIG_INVALID', fault)
-    }
+    if (dataKeys.length === 0) return { tenant, dataKeys }
     const { by: actor, why } = reason
     await recordAudit(client, {
       actor,
@@ -152,6 +149,18 @@ async function forgetIn(
 
 /**
  * Drops the data key of a tenant, for good: its encrypted payloads cannot be read again. Event keys
- * and hashes stay, so repeats are still recognised. New events of the tenant get a new key.
+ * and hashes stay, so repeats are still recognised. New events of the tenant get a new key. During a
+ * move, the copies of the key are dropped too.
  */
-export const forgetTenant = whereTenant(([{ tenant }]) => tenant, forgetIn)
+export const forgetTenant = whereRowsOf(([{ tenant }]) => tenant, forgetIn, mergeForgotten)
+
+/** A move keeps the numbers of the keys, so two ledgers may name the same ones. */
+function mergeForgotten(
+  all: readonly Forgotten[],
+  [{ tenant }]: readonly [ForgetRequest, unknown],
+): Forgotten {
+  const dataKeys = [...new Set(all.flatMap((one) => one.dataKeys))]
+  if (dataKeys.length > 0) return { tenant, dataKeys }
+  const fault = `tenant "${tenant}" has no data key; \`hookonce encryption\` lists the tenants that have one`
+  throw new HookonceError('CONFIG_INVALID', fault)
+}

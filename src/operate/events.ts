@@ -5,11 +5,10 @@ import { type EventOrder, type EventRow, readEvents, readEventsById } from '../l
 import { isFew, readFewEvents } from '../ledger/read/few-events.ts'
 import { idRange } from '../ledger/read/id-prefix.ts'
 import { registered } from '../ledger/read/registered.ts'
-import { compareText } from '../model/compare.ts'
 import type { JobState } from '../model/job-state.ts'
 import { receiptIds } from '../model/receipt-id.ts'
 import { everywhere, pagedEverywhere, sortedBy } from './across.ts'
-import { checkLimit, containing, likePattern, timePosition } from './page.ts'
+import { checkLimit, compareLatestFirst, containing, likePattern, timePosition } from './page.ts'
 
 export type { EventRow }
 
@@ -103,8 +102,7 @@ export const listEvents = pagedEverywhere(eventsIn, {
   itemsOf: ({ events }: EventPage) => events,
   cursorOf: ({ cursor }: EventRow) => cursor,
   make: (events, { next, previous }): EventPage => ({ events, next, previous }),
-  // The newest first.
-  compare: (a, b) => compareText(b, a),
+  compare: compareLatestFirst,
   first: END.newer,
   last: END.older,
   limitOf: ({ limit }: EventQuery) => limit,
@@ -282,7 +280,7 @@ function namedIn(ledger: LedgerTables, text: string, query: FindQuery): Promise<
 
 /** The events with this receipt id, or an id that begins with it, or with this event key. */
 export const namedEvents = everywhere(namedIn, (all, [, { limit }]) =>
-  sortedBy(all, (a, b) => compareText(b.cursor, a.cursor), limit),
+  sortedBy(all, (a, b) => compareLatestFirst(a.cursor, b.cursor), limit),
 )
 
 /** Shorter texts are more likely a part of a key than the beginning of an id. */

@@ -19,7 +19,7 @@ import { compareText } from '../model/compare.ts'
 import { askAll, everywhere, pagedEverywhere, sortedBy, whereFound } from './across.ts'
 import type { DecisionReason } from './audit.ts'
 import { overShards, type WorkWatch } from './over-shards.ts'
-import { checkLimit, requireLanePosition, timePosition } from './page.ts'
+import { checkLimit, compareLatestFirst, requireLanePosition, timePosition } from './page.ts'
 
 export type { FoundMessage, MessageRow, StuckLane }
 
@@ -108,7 +108,7 @@ export function pageMessages(ledgers: Ledgers, query: MessagePageQuery): Promise
     itemsOf: ({ messages }: MessagePage) => messages,
     cursorOf: ({ cursor }: PagedMessage) => cursor,
     make: (messages, { next, previous }) => ({ messages, next, previous }),
-    compare: isWaiting ? comparePlaces : (a, b) => compareText(b, a),
+    compare: isWaiting ? comparePlaces : compareLatestFirst,
     ...ends,
     limitOf: ({ limit }: MessagePageQuery) => limit,
   })

@@ -1,3 +1,4 @@
+import { compareText } from '../model/compare.ts'
 import { HookonceError } from '../model/errors.ts'
 
 /** A page is held in memory: a larger limit is probably a mistake. */
@@ -36,6 +37,16 @@ export function timePosition(cursor: string): TimePosition {
   const isDate = !Number.isNaN(time) && new Date(time).toISOString().startsWith(seconds)
   if (!isDate || seconds === '') throw notPosition(cursor)
   return { at: `${seconds}${rest}`, id }
+}
+
+/**
+ * Compares positions as the statements order them: the latest time first, and within one time the
+ * lowest id first. A group commit gives many rows one time.
+ */
+export function compareLatestFirst(a: string, b: string): number {
+  const [timeA = '', idA = ''] = a.split('_')
+  const [timeB = '', idB = ''] = b.split('_')
+  return compareText(timeB, timeA) || compareText(idA, idB)
 }
 
 const LANE_POSITION = new RegExp(`^(-1|[0-2]?\\d{1,4})_(${UUID})_(\\d{1,18})$`)

@@ -17,7 +17,21 @@ test('slots are kept for a worker that has none', () => {
   expect(takeAll(quiet)).toBe(2)
 })
 
-test('a worker with more than its part leaves freed slots to a worker that was refused', () => {
+test('with few slots per worker, some are kept for those that have none', () => {
+  const shared = sharedRoom(8)
+  const [loud, first, second] = Array.from({ length: 8 }, () => shared.join())
+  if (!loud || !first || !second) throw new Error('a worker is missing')
+  expect(takeAll(loud)).toBe(6)
+  expect(takeAll(first)).toBe(1)
+  expect(takeAll(second)).toBe(1)
+
+  const three = sharedRoom(3)
+  const [hung, other] = [three.join(), three.join(), three.join()]
+  expect(takeAll(hung)).toBe(2)
+  expect(takeAll(other)).toBe(1)
+})
+
+test('a worker with more than its part leaves freed slots to one that was refused', () => {
   let at = 0
   const shared = sharedRoom(8, () => at)
   const [loud, quiet] = [shared.join(), shared.join()]

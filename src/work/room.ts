@@ -62,11 +62,20 @@ export function sharedRoom(total: number, now: () => number = () => performance.
     return Math.floor((total * KEPT_SHARE) / members.length)
   }
 
+  /**
+   * With fewer slots than four per worker: what is kept for all workers that have none. A ledger
+   * whose server hangs must not hold every slot.
+   */
+  function keptTogether(): number {
+    if (members.length === 1 || total === 1) return 0
+    return Math.max(1, Math.floor(total * KEPT_SHARE))
+  }
+
   function freeFor(member: Member): number {
     const part = total / members.length
     const own = kept()
-    if (member.used < own) return free
-    let left = free
+    if (member.used < Math.max(1, own)) return free
+    let left = own === 0 ? free - keptTogether() : free
     const at = now()
     for (const other of members) {
       if (other === member) continue

@@ -39,7 +39,7 @@ export async function startApp(
       database: database.url,
       sender: SENDER,
       ...config,
-      options: { ...manyLedgers(), ...config.options },
+      options: { ...manyLedgers(database), ...config.options },
       ...more,
     },
     env,

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { manyLedgersEnv } from './many-ledgers.ts'
 import { until } from './until.ts'
 
 export const MAIN = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url))
@@ -94,7 +95,7 @@ interface Where {
 function begin(file: string, args: readonly string[], { env = {}, cwd }: Where) {
   const child = spawn(file, args, {
     cwd,
-    env: { ...CLI_ENV, ...env },
+    env: { ...CLI_ENV, ...manyLedgersEnv(env) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output = { stdout: '', stderr: '' }

@@ -9,6 +9,7 @@ import { type Attention, hookonce } from '../../src/index.ts'
 import { crashHandler } from './crash-handler.mjs'
 import { oracles } from './crash-oracles.ts'
 import { type Downstream, type Reply, startDownstream } from './downstream.ts'
+import { manyLedgers } from './many-ledgers.ts'
 import { databaseUrl, TEMPLATE } from './servers.ts'
 import { SENDER, signed, testSource } from './source.ts'
 import { until } from './until.ts'
@@ -149,6 +150,7 @@ async function openWorld(mode: Mode): Promise<World> {
   const hooks = hookonce({
     database: url,
     sources: { test: testSource() },
+    ...manyLedgers({ url }),
     logger: { info: () => undefined, warn: () => undefined, error: () => undefined },
     maxConnections: 4,
     ...OPTIONS,
@@ -247,7 +249,7 @@ function startCrashing({ mode, crash, world }: Starting): CrashingApp {
     downstream: world.downstream.url,
     mode,
     crash,
-    options: OPTIONS,
+    options: { ...manyLedgers(world), ...OPTIONS },
     subscriber: SUBSCRIBER,
   }
   const child: ChildProcess = spawn(process.execPath, ['--no-deprecation', SCRIPT], {

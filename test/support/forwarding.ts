@@ -6,6 +6,7 @@ import type { Hookonce, Options } from '../../src/index.ts'
 import type { SigningSource } from '../../src/sources/index.ts'
 import type { TestDatabase } from './database.ts'
 import { listening } from './listening-server.ts'
+import { manyLedgers } from './many-ledgers.ts'
 import { silent } from './receiver.ts'
 import { testSource } from './source.ts'
 import { until } from './until.ts'
@@ -74,7 +75,7 @@ export async function forwarding(
   }
   const hooks = gatewayHooks(
     { sources: { test: source }, destinations: [given] },
-    { database: db.url, logger: silent, pollMs: 20, ...options },
+    { database: db.url, logger: silent, pollMs: 20, ...manyLedgers(db, { test: source }), ...options },
     resolve ? { resolve } : {},
   )
   onTestFinished(() => hooks.stop({ drainMs: 0 }))

@@ -20,7 +20,8 @@ export function testHooks(
     logger: silent,
     pollMs: 20,
     maxConnections: 4,
-    ...manyLedgers(),
+    // A schema of the test's own is one ledger.
+    ...(options.schema === undefined ? manyLedgers(db, { test: source }) : {}),
     ...options,
   })
   onTestFinished(() => hooks.stop({ drainMs: 0 }))

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
+import { MORE_SCHEMAS } from './ledger-counts.ts'
 import { databaseUrl, TEMPLATE } from './servers.ts'
 
 /*
@@ -132,9 +133,11 @@ async function signatureOf(client: pg.Client): Promise<string> {
   return String(rows[0]?.signature)
 }
 
+const LEDGERS = ['hookonce', ...MORE_SCHEMAS]
 const WITH_ROWS = `select string_agg(oid::regclass::text, ', ') as tables from pg_class
   where relkind = 'r' and oid >= ${FIRST_OWN_ID} and relname not in ('migration', 'setting', 'alert_run')
-    and relnamespace in ('hookonce'::regnamespace, 'public'::regnamespace) and pg_relation_size(oid) > 0`
+    and relnamespace in (select oid from pg_namespace where nspname in (${namesOf(['public', ...LEDGERS])}))
+    and pg_relation_size(oid) > 0`
 const RESTART_SEQUENCES = `select setval(seqrelid, seqstart, false) from pg_sequence
   where pg_sequence_last_value(seqrelid) is not null`
 
@@ -142,10 +145,15 @@ async function removeRows(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ tables: string | null }>(WITH_ROWS)
   // Cascades to tables without rows that refer to one of these.
   if (rows[0]?.tables) await client.query(`truncate ${rows[0].tables} cascade`)
-  // A migration creates its only row.
-  await client.query(
-    `update hookonce.alert_run set ran_at = '-infinity', hour_began_at = '-infinity', sent = 0`,
-  )
+  // Its only row comes from a migration.
+  for (const ledger of LEDGERS)
+    await client.query(
+      `update ${ledger}.alert_run set ran_at = '-infinity', hour_began_at = '-infinity', sent = 0`,
+    )
   await client.query(RESTART_SEQUENCES)
   await client.query('select pg_stat_reset()')
+}
+
+function namesOf(texts: readonly string[]): string {
+  return texts.map((text) => `'${text}'`).join(', ')
 }

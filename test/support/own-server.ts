@@ -14,17 +14,27 @@ export interface OwnServer {
    */
   stop(): Promise<void>
   start(): Promise<void>
+  /** As a machine that hangs: connections stay open, and nothing answers. */
+  freeze(): void
+  thaw(): void
 }
 
-export async function ownServer(): Promise<OwnServer> {
-  const cluster = await makeCluster()
+/** `settings` are those of the server, as `name=value`. */
+export async function ownServer(settings: readonly string[] = []): Promise<OwnServer> {
+  const cluster = await makeCluster({ settings })
   await cluster.started()
   let running = true
+  let isFrozen = false
+  function thaw(): void {
+    if (isFrozen) cluster.thaw()
+    isFrozen = false
+  }
   await makeTemplate(cluster.url)
   const url = databaseUrl(cluster.url, TEMPLATE)
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   pool.on('error', () => undefined)
   onTestFinished(async () => {
+    thaw()
     await pool.end()
     if (running) await cluster.stopped()
     cluster.remove()
@@ -46,6 +56,11 @@ export async function ownServer(): Promise<OwnServer> {
       running = false
       return cluster.stopped()
     },
+    freeze() {
+      isFrozen = true
+      cluster.freeze()
+    },
+    thaw,
     start() {
       running = true
       return cluster.started()

@@ -40,7 +40,13 @@ export function receiving(
   db: Pick<TestDatabase, 'url'>,
   { sources = { test: testSource() }, types = '*', handler = () => undefined, options }: ReceiverOptions = {},
 ): Receiver {
-  const hooks = hookonce<Sources>({ database: db.url, logger: silent, ...manyLedgers(), ...options, sources })
+  const hooks = hookonce<Sources>({
+    database: db.url,
+    logger: silent,
+    ...manyLedgers(db, sources),
+    ...options,
+    sources,
+  })
   if (types !== 'none') for (const name of Object.keys(sources)) hooks.on(name, types, handler)
   const stop = (): Promise<void> => hooks.stop({ drainMs: 0 })
   onTestFinished(stop)

@@ -8,9 +8,11 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { installDebian } from '../../scripts/debian.mjs'
+import { viewOf } from '../../src/ledger/driver/schema.ts'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
 import { freePort } from './free-port.ts'
+import { MORE_SCHEMAS, MORE_SERVERS } from './ledger-counts.ts'
 
 /*
  * One server for all scenarios of a project. Each test gets its own database: a clone of a template
@@ -20,6 +22,8 @@ declare module 'vitest' {
   export interface ProvidedContext {
     server: 'embedded' | 'installed'
     serverUrl: string
+    /** Servers for other ledgers (many-ledgers.ts). */
+    otherServerUrls: readonly string[]
   }
 }
 
@@ -28,12 +32,22 @@ export const TEMPLATE = 'hookonce_template'
 const MAX_CONNECTIONS = 300
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const kind = project.config.provide.server
-  const server = kind === 'installed' ? await startInstalled() : await startForTests()
-  await spareTheDisk(server.url)
-  await makeTemplate(server.url)
+  const start = project.config.provide.server === 'installed' ? startInstalled : startForTests
+  const server = await start()
+  const others: TestServer[] = []
+  while (others.length < MORE_SERVERS) others.push(await start())
+  for (const { url } of [server, ...others]) {
+    await spareTheDisk(url)
+    await makeTemplate(url)
+  }
   project.provide('serverUrl', server.url)
-  return server.stop
+  project.provide(
+    'otherServerUrls',
+    others.map(({ url }) => url),
+  )
+  return async () => {
+    for (const { stop } of [server, ...others]) await stop()
+  }
 }
 
 interface TestServer {
@@ -83,6 +97,9 @@ export interface Cluster {
   /** Like `crash`, without blocking other work of this process. */
   started(): Promise<void>
   stopped(): Promise<void>
+  /** Stops every process of the server with SIGSTOP: connections stay, and nothing answers. */
+  freeze(): void
+  thaw(): void
   /** Makes a standby the primary. */
   promote(): void
   promoted(): Promise<void>
@@ -151,6 +168,8 @@ export async function makeCluster({
     stop: () => run('pg_ctl', stop),
     started: () => runBeside('pg_ctl', start),
     stopped: () => runBeside('pg_ctl', stop),
+    freeze: () => signalServer(data, 'SIGSTOP'),
+    thaw: () => signalServer(data, 'SIGCONT'),
     promote: () => run('pg_ctl', promote),
     promoted: () => runBeside('pg_ctl', promote),
     isRunning,
@@ -164,6 +183,26 @@ function isAlive(pid: number): boolean {
     return process.kill(pid, 0)
   } catch {
     return false
+  }
+}
+
+/** The postmaster comes first: frozen, it starts no process that the list would miss. */
+function signalServer(data: string, signal: NodeJS.Signals): void {
+  const postmaster = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
+  process.kill(postmaster, signal)
+  const listed = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+  for (const line of listed.trim().split('\n')) {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number)
+    if (parent === postmaster && pid !== undefined) signalIfAlive(pid, signal)
+  }
+}
+
+/** A backend may have ended since it was listed. */
+function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
 
@@ -217,6 +256,7 @@ export async function makeTemplate(url: string): Promise<void> {
   await admin.end()
   const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })
   await migrate(pool)
+  for (const schema of MORE_SCHEMAS) await migrate(viewOf(pool, schema))
   await pool.query(`
     create table public.run (receipt_id uuid, type text, attempt int, pid int, at timestamptz default clock_timestamp());
     create table public.effect (receipt_id uuid, type text, pid int, at timestamptz default clock_timestamp());`)

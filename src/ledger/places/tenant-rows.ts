@@ -35,7 +35,7 @@ export interface CopyOptions {
 
 /** Copies every row of the tenant. The rows must not change meanwhile. */
 export async function copyTenant({ from, to, shards, tenant, onBatch }: CopyOptions): Promise<void> {
-  for (const table of SMALL) await insert(to, table, await read(from, table, 'where tenant = $1', [tenant]))
+  for (const table of SMALL) await copySmall({ from, to, tenant }, table)
   // The audit numbers its rows in each ledger anew.
   const audit = await readText(from, 'audit', 'where tenant = $1 order by id', [tenant])
   await run(to, INSERT_AUDIT, [audit])
@@ -67,6 +67,20 @@ export async function copyTenant({ from, to, shards, tenant, onBatch }: CopyOpti
       }
   }
   await run(to, FORGET_LIMITERS, [tenant])
+}
+
+/**
+ * The rows are locked until their copies are committed: a data key that is forgotten meanwhile must
+ * be forgotten in both ledgers.
+ */
+async function copySmall(
+  { from, to, tenant }: Pick<CopyOptions, 'from' | 'to' | 'tenant'>,
+  table: (typeof SMALL)[number],
+): Promise<void> {
+  await inTransaction(from, async (client) => {
+    await insert(to, table, await readText(client, table, 'where tenant = $1 for update', [tenant]))
+    await client.query('commit')
+  })
 }
 
 /** Deletes every row of the tenant, except its place. */
@@ -165,10 +179,6 @@ async function deleteByIds(db: Db, table: Table, shards: number, ids: readonly s
 
 function allOf(shards: number): number[] {
   return Array.from({ length: shards }, (_, shard) => shard)
-}
-
-function read(db: Db, table: Table, where: string, values: unknown[]): Promise<string> {
-  return readText(db, table, where, values)
 }
 
 /** As text: a JavaScript number would lose digits, and `json` columns keep their bytes. */

@@ -52,6 +52,13 @@ test('a failover may lose commits that an asynchronous standby has not received'
     seen: "synchronous_standby_names = 'b'; 1 of 2 standbys are synchronous",
   })
   expect(standbyFinding({ ...waiting, seesOthers: false }).level).toBe('ok')
+  // Commits wait for no standby then, whatever the names say.
+  const local = { ...waiting, synchronousStandbys: 1, synchronousCommit: 'local' }
+  for (const seesOthers of [true, false])
+    expect(standbyFinding({ ...local, seesOthers })).toMatchObject({
+      level: 'warn',
+      seen: "synchronous_standby_names = 'b', but synchronous_commit = local",
+    })
 })
 
 test('memory and log grow with the ledger, up to a limit', () => {

@@ -66,6 +66,12 @@ export function standbyFinding(facts: ServerFacts): Finding {
   const { synchronousNames: names, standbys, synchronousStandbys, standbyBehind, seesOthers } = facts
   const check = 'standby'
   const setting = `synchronous_standby_names = '${names}'`
+  if (names !== '' && facts.synchronousCommit === 'local')
+    return warn(
+      check,
+      `${setting}, but synchronous_commit = local`,
+      'set synchronous_commit to on: commits wait for no standby now, and a failover loses acknowledged events',
+    )
   if (!seesOthers)
     return names === ''
       ? ok(check, `${setting}; the role "${facts.role}" cannot see standbys (grant pg_read_all_stats)`)

@@ -7,13 +7,19 @@ import type { ImportReport } from '../../../src/operate/import.ts'
 import { sign, stripe } from '../../../src/sources/index.ts'
 import { CLI_ENV, cli, MAIN, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { until } from '../../support/until.ts'
 
 const source = stripe({ secret: 'whsec_of_the_app' })
 
 function app(db: TestDatabase) {
   const ran: string[] = []
-  const hooks = hookonce({ database: db.url, sources: { stripe: source }, maxConnections: 2 })
+  const hooks = hookonce({
+    database: db.url,
+    ...manyLedgers(db),
+    sources: { stripe: source },
+    maxConnections: 2,
+  })
   hooks.on('stripe', 'invoice.paid', (event) => void ran.push(event.key))
   onTestFinished(() => hooks.stop())
   const deliver = async (key: string): Promise<number> => {
@@ -90,7 +96,7 @@ test('an event that arrived before its key was imported is reported, and not cha
 
 test('keys come through a pipe', async () => {
   const db = await freshDatabase()
-  await app(db).hooks.ledger()
+  await app(db).hooks.ledger('stripe')
   const keys = Array.from({ length: 2_500 }, (_, n) => `evt_${n}`).join('\n')
   const printed = execFileSync(process.execPath, [MAIN, 'import', 'default/stripe', '--why', 'x'], {
     input: keys,
@@ -105,7 +111,7 @@ test('keys come through a pipe', async () => {
 test('a key that expired is imported anew', async () => {
   const db = await freshDatabase()
   const { hooks, deliver } = app(db)
-  await hooks.ledger()
+  await hooks.ledger('stripe')
   const args = ['import', 'stripe', file('keys', 'evt_1\n'), '--why', 'x', '--json']
   await cli(args, { DATABASE_URL: db.url })
   await db.pool.query(`update hookonce.receipt set received_at = now() - interval '200 days'`)
@@ -130,7 +136,7 @@ test('an imported event cannot be replayed: there is nothing to process', async 
 test('the lines before a wrong line are imported, and the error names the line', async () => {
   const db = await freshDatabase()
   const { hooks } = app(db)
-  await hooks.ledger()
+  await hooks.ledger('stripe')
   const env = { DATABASE_URL: db.url }
   const lines = [...Array.from({ length: 1_500 }, (_, n) => `{"key":"evt_${n}"}`), 'oops'].join('\n')
   const failed = await cli(['import', 'stripe', file('keys.jsonl', lines), '--why', 'x'], env)
@@ -153,7 +159,7 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
 
 test('contradictory arguments are refused, with advice', async () => {
   const db = await freshDatabase()
-  await app(db).hooks.ledger()
+  await app(db).hooks.ledger('stripe')
   for (const [args, says] of REFUSED) {
     const refused = await cli(args, { DATABASE_URL: db.url })
     expect(refused).toMatchObject({ code: 1 })

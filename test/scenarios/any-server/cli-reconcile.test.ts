@@ -8,6 +8,7 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { newKey } from '../../support/encryption.ts'
 import { configFile, configTo, deliver, destination, ENV, serveArgs } from '../../support/gateway.ts'
 import { jobsAre } from '../../support/jobs.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { API_KEY, type RecordedApi, stripeApi } from '../../support/provider-api.ts'
 
 const EVENTS = [
@@ -21,6 +22,7 @@ const EVENTS = [
 async function stoppedApp(db: TestDatabase, ordered = false): Promise<void> {
   const hooks = hookonce({
     database: db.url,
+    ...manyLedgers(db),
     sources: { stripe: stripe({ secret: 'whsec_of_the_app' }) },
     retention: { keyDays: 77 },
     maxConnections: 2,
@@ -29,7 +31,7 @@ async function stoppedApp(db: TestDatabase, ordered = false): Promise<void> {
     name: 'billing',
     ...(ordered ? { ordered: () => 'one' } : {}),
   })
-  await hooks.ledger()
+  await hooks.ledger('stripe')
   await hooks.stop()
 }
 

@@ -38,8 +38,8 @@ test('jobs that no worker runs are listed, counted and reported', async () => {
 
   const facts: UnattendedFact[] = []
   const observer = { ...observers([]), unattended: (fact: UnattendedFact) => void facts.push(fact) }
-  const ledger = await hooks.ledger()
-  // A worker that is being replaced is not reported.
+  const ledger = await hooks.ledger('test')
+  // A worker that is being replaced by another is no reason to report anything.
   expect(await reportUnattended(ledger, observer)).toBe(0)
   expect(await reportUnattended(ledger, observer, Date.now() + 3_600_000)).toBe(1)
   expect(facts).toEqual([{ source: 'test', subscriber: 'gone', jobs: 3, since: expect.any(Date) }])

@@ -7,6 +7,7 @@ import { memoryKeys } from '../../../src/keys/index.ts'
 import { custom, revolut, stripe } from '../../../src/sources/index.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { listening } from '../../support/listening-server.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { silent } from '../../support/receiver.ts'
 import { SENDER, signed } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
@@ -87,6 +88,7 @@ test('hooks.inline() counts refusals in the log of rejections, with their diagno
   const warn = ({ detail }: Record<string, unknown>): void => void lines.push(detail)
   const hooks = hookonce({
     database: db.url,
+    ...manyLedgers(db),
     logger: { ...silent, warn },
     sources: { live: genuine, test: forged, shadowed: stripe({ secret: 'third', mode: 'shadow' }) },
   })
@@ -100,7 +102,7 @@ test('hooks.inline() counts refusals in the log of rejections, with their diagno
   const rejections = () =>
     db.rows('select source, count::int, last_detail, diagnosis from hookonce.rejection order by source')
   await until('the log is written', async () => {
-    await hooks.ledger()
+    await hooks.ledger('test')
     return (await rejections()).length === 2
   })
   await hooks.stop()
@@ -148,7 +150,12 @@ test.each(['inline', 'ledger'])(
   async (kind) => {
     const db = await freshDatabase()
     const source = custom(SENDER)
-    const hooks = hookonce({ database: db.url, logger: silent, sources: { test: source } })
+    const hooks = hookonce({
+      database: db.url,
+      ...manyLedgers(db),
+      logger: silent,
+      sources: { test: source },
+    })
     hooks.on('test', '*', () => undefined)
     onTestFinished(() => hooks.stop({ drainMs: 0 }))
     const alone = inline(source, () => undefined, { store: memoryKeys() })

@@ -8,6 +8,7 @@ import { sendgrid, slack } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { startKeyedApp } from '../../support/idempotent-app.ts'
 import { listening } from '../../support/listening-server.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { rawConnection } from '../../support/raw-http.ts'
 import { silent } from '../../support/receiver.ts'
 import { startRedis } from '../../support/redis.ts'
@@ -236,6 +237,7 @@ test('hooks.inline() needs no store: its keys are in the database of the ledger,
   const db = await freshDatabase()
   const hooks = hookonce({
     database: db.url,
+    ...manyLedgers(db),
     logger: silent,
     sources: { test: testSource(), other: testSource() },
   })

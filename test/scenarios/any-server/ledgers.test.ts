@@ -5,6 +5,7 @@ import { listEvents } from '../../../src/operate/events.ts'
 import { readEvent } from '../../../src/operate/receipt.ts'
 import { replayOne } from '../../../src/operate/replay.ts'
 import { readStatus } from '../../../src/operate/status.ts'
+import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliverTo, fleetHooks, PLACES, TENANTS } from '../../support/fleet.ts'
 import { until } from '../../support/until.ts'
@@ -135,7 +136,66 @@ test('operators read across ledgers, and act in the ledger that has the object',
   expect(await db.number('select count(*) from hookonce_1.source where paused_at is not null')).toBe(1)
 })
 
-test('the ledgers of a process share its slots, and a busy ledger cannot take all', async () => {
+test('pages over several ledgers neither skip nor repeat events of one commit', async () => {
+  const db = await freshDatabase()
+  const hooks = fleetHooks(db, TENANTS, { ledgers })
+  for (const tenant of TENANTS) hooks.on(tenant, '*', () => undefined)
+  for (const tenant of TENANTS)
+    for (let n = 0; n < 8; n += 1) expect(await deliverTo(hooks, tenant, `evt_${n}`)).toBe(202)
+  // A group commit gives its receipts one time.
+  for (const ledger of Object.values(PLACES))
+    await db.rows(`update ${ledger}.receipt set received_at = '2026-01-01'`)
+  const operators = await operatorsOf(hooks)
+  const all = (await listEvents(operators, { limit: 100 })).events.map(({ id }) => id)
+  expect(new Set(all).size).toBe(24)
+  const onward: string[] = []
+  let page = await listEvents(operators, { limit: 5 })
+  for (;;) {
+    onward.push(...page.events.map(({ id }) => id))
+    if (page.next === undefined) break
+    page = await listEvents(operators, { limit: 5, after: page.next })
+  }
+  expect(onward).toEqual(all)
+  const back = page.events.map(({ id }) => id)
+  while (page.previous !== undefined) {
+    page = await listEvents(operators, { limit: 5, before: page.previous })
+    back.unshift(...page.events.map(({ id }) => id))
+  }
+  expect(back).toEqual(all)
+})
+
+test('before a process has recorded the tenants, operators find them in a ledger of `also`', async () => {
+  const db = await freshDatabase()
+  const alone = fleetHooks(db, ['alpha'], { ledgers: undefined }).on('alpha', '*', () => undefined)
+  expect(await deliverTo(alone, 'alpha', 'evt_1')).toBe(202)
+  await alone.stop()
+  const also = { HOOKONCE_LEDGERS: JSON.stringify({ count: 2, also: ['hookonce'] }), DATABASE_URL: db.url }
+  await cli(['migrate'], also)
+  const paused = await cli(['pause', 'alpha', '--tenant', 'alpha', '--why', 'a test'], also)
+  expect(paused).toMatchObject({ code: 0, stderr: '' })
+  expect(await db.number('select count(*) from hookonce.source where paused_at is not null')).toBe(1)
+})
+
+test('a replay before start() reaches subscribers that came later, as with one ledger', async () => {
+  const db = await freshDatabase()
+  const first = fleetHooks(db, ['beta'], { ledgers }).on('beta', '*', () => undefined, { name: 'first' })
+  expect(await deliverTo(first, 'beta', 'evt_1')).toBe(202)
+  await first.stop()
+  const [receipt] = await db.rows<{ id: string }>('select id from hookonce_1.receipt')
+  const later: string[] = []
+  const second = fleetHooks(db, ['beta'], { ledgers })
+    .on('beta', '*', () => undefined, { name: 'first' })
+    .on('beta', '*', (event) => void later.push(event.key), { name: 'later' })
+  await second.replay(receipt?.id ?? '')
+  await second.start()
+  await until('both are processed', async () => {
+    const processed = await db.number(`select count(*) from hookonce_1.job where state = 'processed'`)
+    return processed === 2
+  })
+  expect(later).toEqual(['evt_1'])
+})
+
+test('the slots of a process are shared by its ledgers, and a loud one cannot take all', async () => {
   const db = await freshDatabase()
   const hooks = fleetHooks(db, ['alpha', 'beta'], { ledgers, concurrency: 8 })
   let running = 0

@@ -158,7 +158,7 @@ test('one event is read with its whole chain, including its steps and messages',
   await jobsAre(db, 'failed')
   await hooks.pause('test', 'books')
 
-  const event = await readEvent(await hooks.ledger(), id.slice(0, 13))
+  const event = await readEvent(await hooks.ledger('test'), id.slice(0, 13))
   expect(event.receipt).toMatchObject({ id, source: 'test', eventKey: 'evt_1', bodyExpired: false })
   expect(event.receipt.body?.toString()).toContain('invoice.paid')
   expect(event.deliveries).toMatchObject({ count: 2, mismatches: 0 })

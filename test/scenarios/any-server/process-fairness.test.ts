@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Hookonce, hookonce } from '../../../src/index.ts'
 import { custom } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { SENDER, signed, type TestPayload } from '../../support/source.ts'
 import { until } from '../../support/until.ts'
 
@@ -11,9 +12,11 @@ type TwoTenants = Hookonce<{ loud: ReturnType<typeof sourceOf>; quiet: ReturnTyp
 
 /** A source in each of two tenants. */
 function twoTenants(db: TestDatabase, concurrency: number): TwoTenants {
+  const sources = { loud: sourceOf('loud'), quiet: sourceOf('quiet') }
   const hooks = hookonce({
     database: db.url,
-    sources: { loud: sourceOf('loud'), quiet: sourceOf('quiet') },
+    sources,
+    ...manyLedgers(db, sources),
     logger: silent,
     pollMs: 20,
     maxConnections: 4,
@@ -51,7 +54,7 @@ test('20,000 queued jobs of a tenant do not delay the single event of another', 
   const order: string[] = []
   for (const name of ['a', 'b']) hooks.on('loud', '*', () => void order.push('loud'), { name })
   hooks.on('quiet', '*', () => void order.push('quiet'), { name: 'app' })
-  await hooks.ledger()
+  await hooks.ledger('loud')
   await queue(db, 'loud', 10_000)
   await queue(db, 'quiet', 1)
   await hooks.start()
@@ -73,7 +76,7 @@ test('10,000 queued jobs of a tenant do not use up the rate that it shares with 
   const shared = { limiter: 'app', rate: { perSecond: 40, burst: 4 } }
   for (const name of ['a', 'b']) hooks.on('loud', '*', () => void order.push('loud'), { name, ...shared })
   hooks.on('quiet', '*', () => void order.push('quiet'), { name: 'app', ...shared })
-  await hooks.ledger()
+  await hooks.ledger('loud')
   await queue(db, 'loud', 5_000)
   await hooks.start()
   await until('the loud tenant uses the rate', () => order.length >= 20)
@@ -96,7 +99,7 @@ test('tenants with a backlog each get half of the slots, with any number of subs
   }
   for (const name of ['a', 'b', 'c']) hooks.on('loud', '*', hang('loud'), { name })
   hooks.on('quiet', '*', hang('quiet'), { name: 'app' })
-  await hooks.ledger()
+  await hooks.ledger('loud')
   await queue(db, 'loud', 200)
   await queue(db, 'quiet', 200)
   await hooks.start()

@@ -18,7 +18,7 @@ interface Held {
 /** Jobs that a worker holds, with fence 3. */
 async function heldJobs(db: TestDatabase, ids: readonly string[]): Promise<Held[]> {
   const hooks = testHooks(db).on('test', '*', () => undefined)
-  await hooks.ledger()
+  await hooks.ledger('test')
   for (const id of ids) await deliver(hooks, { id, type: 'x' })
   await db.rows(
     `update hookonce.job set state = 'processing', fence = 3, worker = 1, attempt = 2, started_at = now()`,

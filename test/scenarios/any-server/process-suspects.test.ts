@@ -224,7 +224,7 @@ test('a claim whose reply is lost does not blame the job for what happens next',
   await suspected(db, { often: 3 }, ['often'])
   const { handler, kinds } = watched()
   const hooks = testHooks(db).on('test', '*', handler, { name: 'app' })
-  const { pool } = await hooks.ledger()
+  const { pool } = await hooks.ledger('test')
   const query = pool.query.bind(pool) as (query: unknown) => Promise<unknown>
   let lost = 0
   Object.assign(pool, {

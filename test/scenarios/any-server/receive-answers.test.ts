@@ -69,7 +69,7 @@ describe('recorded', () => {
   test('nothing is answered before the commit', async () => {
     const db = await freshDatabase()
     const { hooks, send } = receiving(db)
-    await hooks.ledger()
+    await hooks.ledger('test')
     const lock = await lockTable(db, 'hookonce.receipt')
     let answered = false
     const sending = send(PAID).then((answer) => {
@@ -191,7 +191,7 @@ describe('same key, other body', () => {
   test('the other body in the same group commit is a mismatch too', async () => {
     const db = await freshDatabase()
     const { hooks, send, stop } = receiving(db, { sources: { test: testSource({ mismatch: 'reject' }) } })
-    await hooks.ledger()
+    await hooks.ledger('test')
     const answers = await Promise.all([send(PAID), send(PAID), send({ ...PAID, amount: 2 })])
     expect(answers.map((answer) => answer.status)).toEqual([202, 200, 409])
     await stop()
@@ -398,7 +398,7 @@ describe('overloaded', () => {
     const { hooks, send, stop } = receiving(db, {
       options: { limits: { maxWaiting: 1, retryAfterSeconds: 7 } },
     })
-    await hooks.ledger()
+    await hooks.ledger('test')
     const lock = await lockTable(db, 'hookonce.receipt')
     const inFlight = await twoInFlight(send, lock)
     const waiting = send({ id: 'evt_3', type: 'a' })
@@ -425,7 +425,7 @@ describe('overloaded', () => {
   test('deliveries that arrive together do not get past the queue limit', async () => {
     const db = await freshDatabase()
     const { hooks, send } = receiving(db, { options: { limits: { maxWaiting: 3 } } })
-    await hooks.ledger()
+    await hooks.ledger('test')
     const lock = await lockTable(db, 'hookonce.receipt')
     const inFlight = await twoInFlight(send, lock)
     const answers = Array.from({ length: 20 }, (_, n) => send({ id: `evt_${n + 3}`, type: 'a' }))
@@ -440,7 +440,7 @@ describe('overloaded', () => {
   test('with too many bytes held it answers 503 and Retry-After', async () => {
     const db = await freshDatabase()
     const { hooks, send } = receiving(db, { options: { limits: { maxHeldBytes: 1_000 } } })
-    await hooks.ledger()
+    await hooks.ledger('test')
     const lock = await lockTable(db, 'hookonce.receipt')
     const padding = 'x'.repeat(600)
     const inFlight = send({ id: 'evt_1', type: 'a', padding })
@@ -470,7 +470,7 @@ describe('ledger down', () => {
   test('a statement that the ledger refuses is answered 503, and the next delivery is tried again', async () => {
     const db = await freshDatabase()
     const { hooks, send } = receiving(db)
-    await hooks.ledger()
+    await hooks.ledger('test')
     await db.pool.query('alter table hookonce.receipt rename to receipt_away')
     const refused = await send(PAID)
     expect(refused.status).toBe(503)
@@ -483,7 +483,7 @@ describe('ledger down', () => {
   test('a process that stops answers 503 and records nothing', async () => {
     const db = await freshDatabase()
     const { hooks, send, stop } = receiving(db)
-    await hooks.ledger()
+    await hooks.ledger('test')
     await stop()
     const answer = await send(PAID)
     expect(answer.status).toBe(503)

@@ -61,7 +61,7 @@ test('a truncated request leaves nothing', async () => {
   const client = await rawConnection(await listen())
   client.write(lines('POST /in/test HTTP/1.1', 'host: x', 'content-length: 100'))
   client.write('{"id":"evt')
-  await until('it is being read', () => hooks.ledger())
+  await until('it is being read', () => hooks.ledger('test'))
   client.socket.end()
   client.socket.destroy()
   await until('it is noticed', async () => (await hooks.metrics()).includes('reason="BODY_INCOMPLETE"} 1'))
@@ -175,7 +175,7 @@ test('a flood of headers is refused by the server itself, and the next delivery 
 test('5,000 different requests from strangers leave as many rows as there are reasons', async () => {
   const db = await freshDatabase()
   const { hooks, post, stop } = receiving(db)
-  await hooks.ledger()
+  await hooks.ledger('test')
   const count = async (): Promise<number> => {
     const tables = await db.rows<{ name: string }>(
       `select quote_ident(table_name) as name from information_schema.tables where table_schema = 'hookonce'

@@ -8,7 +8,7 @@ import { lockTable } from '../../support/table-lock.ts'
 test('deliveries in progress at a stop are recorded and answered', async () => {
   const db = await freshDatabase()
   const { hooks, send, stop } = receiving(db)
-  await hooks.ledger()
+  await hooks.ledger('test')
   const lock = await lockTable(db, 'hookonce.receipt')
   const inFlight = send({ id: 'evt_1', type: 'a' })
   await lock.waiters(1)
@@ -40,7 +40,7 @@ test('counts of duplicates that wait for the ledger at a stop are written', asyn
 test('refusals that are being written at a stop are all written', async () => {
   const db = await freshDatabase()
   const { hooks, post, stop } = receiving(db)
-  await hooks.ledger()
+  await hooks.ledger('test')
   const lock = await lockTable(db, 'hookonce.rejection')
   await post({ method: 'POST', body: '{}' })
   await post({ method: 'POST', body: '{}' }, '/in/nobody')

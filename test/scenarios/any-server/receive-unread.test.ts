@@ -65,7 +65,7 @@ test('an unparseable delivery is recorded even without a subscriber, and is in t
   const db = await freshDatabase()
   const { hooks, post, stop } = receiving(db, { sources, types: 'page.feed' })
   for (let n = 0; n < 6; n += 1) await post(genuine('line', `{"hello":${n}}`), '/in/line')
-  const { shards } = await hooks.ledger()
+  const { shards } = await hooks.ledger('test')
   await stop()
   expect(await recorded(db)).toHaveLength(6)
   expect(await db.number('select count(*) from hookonce.job')).toBe(0)

@@ -3,6 +3,7 @@ import { type Event, hookonce, type ReconcileOptions } from '../../../src/index.
 import { stripe } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { jobsAre } from '../../support/jobs.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { API_KEY, type RecordedApi, stripeApi, stripeEvent } from '../../support/provider-api.ts'
 
 const SECRET = 'whsec_of_the_tests'
@@ -19,6 +20,7 @@ const EVENTS = [
 function stripeHooks(db: TestDatabase, mismatch: 'keep-first' | 'reject' = 'keep-first') {
   const hooks = hookonce({
     database: db.url,
+    ...manyLedgers(db),
     sources: { stripe: stripe({ secret: SECRET, mismatch }) },
     logger: SILENT,
     pollMs: 20,

@@ -32,7 +32,7 @@ async function found(db: TestDatabase, sent: readonly Sent[]) {
       headers: { ...headers, ...(key === undefined ? {} : { 'x-key': key }) },
     })
   }
-  const ledger = await hooks.ledger()
+  const ledger = await hooks.ledger('test')
   const { shards } = ledger
   await stop()
   const findings = await lintEventKeys({ pool: db.pool, shards })

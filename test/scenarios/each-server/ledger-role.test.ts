@@ -115,7 +115,7 @@ test('as documented, one role migrates, and the engine does everything with anot
   await jobsAre(db, 'processed', 3)
   await hooks.pause('test')
   await hooks.resume('test')
-  const ledger = await hooks.ledger()
+  const ledger = await hooks.ledger('test')
   await pruneReceipts(ledger)
   await pruneOutbox(ledger, 1)
   await lintEventKeys(ledger)

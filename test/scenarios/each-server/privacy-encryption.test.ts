@@ -351,7 +351,7 @@ test('a tenant whose key is wrapped by an unknown master key is refused, and sto
   const here = receiving(db, { sources, options: { encryption } })
   const there = receiving(db, { sources, options: { encryption: { key: newKey() } } })
   const event = (id: string) => signed({ id, type: 'a' })
-  await here.hooks.ledger()
+  await here.hooks.ledger('a')
   expect((await there.post(event('evt_1'), '/in/b')).status).toBe(202)
   const answers = await Promise.all(
     ['a', 'b', 'a', 'b'].map(async (name, n) => (await here.post(event(`evt_${n}`), `/in/${name}`)).status),

@@ -235,7 +235,7 @@ test('an order key to which a job is being added is not released before that is 
   const db = await freshDatabase()
   const hooks = testHooks(db).on('test', '*', () => undefined, { ordered })
   for (const event of events('a', 2)) await deliver(hooks, event)
-  const ledger = await hooks.ledger()
+  const ledger = await hooks.ledger('test')
   await until('the first is let go', () =>
     db.number(`select count(*) from hookonce.job where due_at < 'infinity'`),
   )
@@ -287,7 +287,7 @@ test('many jobs behind one key do not slow other keys: a claim reads one entry p
     )
   await db.pool.query('select pg_stat_force_next_flush()').catch(() => undefined)
   const before = await reads()
-  const ledger = await hooks.ledger()
+  const ledger = await hooks.ledger('test')
   for (let n = 0; n < 20; n += 1) await releaseNextJobs(ledger, [lane])
   await until('the statistics are told', async () => (await reads()) > before)
   expect((await reads()) - before).toBeLessThan(1_000)

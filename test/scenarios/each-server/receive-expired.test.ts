@@ -70,7 +70,7 @@ test('simultaneous copies of an expired event are recorded once', async () => {
   const here = receiving(db)
   const there = receiving(db)
   await here.send(EVENT)
-  await there.hooks.ledger()
+  await there.hooks.ledger('test')
   await db.pool.query(`${AGE}; update hookonce.job set state = 'processed', finished_at = now()`)
   const copies = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? here : there).send(EVENT))
   const statuses = (await Promise.all(copies)).map((answer) => answer.status)
@@ -87,7 +87,7 @@ test('a repeat is still compared with a body that was deleted', async () => {
   // Past the retention of bodies, but not of keys.
   await db.pool.query(`update hookonce.receipt set received_at = received_at - interval '40 days';
     update hookonce.job set state = 'processed', finished_at = now()`)
-  await pruneReceipts(await hooks.ledger())
+  await pruneReceipts(await hooks.ledger('test'))
   expect(await db.rows('select body, headers from hookonce.receipt')).toEqual([{ body: null, headers: null }])
   expect((await send(EVENT)).status).toBe(200)
   expect((await send({ ...EVENT, amount: 2 })).status).toBe(409)

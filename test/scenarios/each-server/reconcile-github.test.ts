@@ -3,6 +3,7 @@ import { type Event, hookonce, type ReconcileOptions } from '../../../src/index.
 import { github } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { jobsAre } from '../../support/jobs.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import { API_KEY, githubApi, githubPayload, type RecordedApi } from '../../support/provider-api.ts'
 
 const SECRET = 'a secret of the hook'
@@ -23,6 +24,7 @@ const DELIVERIES = [
 function githubHooks(db: TestDatabase) {
   const hooks = hookonce({
     database: db.url,
+    ...manyLedgers(db),
     sources: { github: github({ secret: SECRET }) },
     logger: SILENT,
     pollMs: 20,

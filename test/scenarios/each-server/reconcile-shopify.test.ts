@@ -3,6 +3,7 @@ import { hookonce, type ReconcileOptions } from '../../../src/index.ts'
 import { shopify } from '../../../src/sources/index.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { jobsAre } from '../../support/jobs.ts'
+import { manyLedgers } from '../../support/many-ledgers.ts'
 import {
   API_KEY,
   type RecordedApi,
@@ -31,6 +32,7 @@ const ORDERS = [
 function shopifyHooks(db: TestDatabase) {
   const hooks = hookonce({
     database: db.url,
+    ...manyLedgers(db),
     sources: { shopify: shopify({ secret: SECRET }) },
     logger: SILENT,
     pollMs: 20,

@@ -153,9 +153,12 @@ test("settings of the caller's own onConnect apply to every write", async () => 
       await client.query('set search_path = tenant_a, public; set role leaked')
     },
   })
-  await db.rows(
-    'grant all on all tables in schema hookonce to leaked; grant usage on schema hookonce to leaked',
-  )
+  for (const { name } of await db.rows<{ name: string }>(
+    `select nspname as name from pg_namespace where nspname like 'hookonce%'`,
+  ))
+    await db.rows(
+      `grant all on all tables in schema ${name} to leaked; grant usage on schema ${name} to leaked`,
+    )
   const meet = meeting(4)
   const hooks = testHooks(db, { database, concurrency: 4, migrate: 'off' }).on(
     'test',

@@ -28,7 +28,7 @@ async function examine(url: string, args: readonly string[] = [], env = {}): Pro
 }
 
 async function set(server: OwnServer, setting: string, value: string): Promise<void> {
-  await server.db.rows(`alter system set ${setting} = ${value}`)
+  await server.db.rows(`alter system set ${setting} = '${value}'`)
   await server.db.rows('select pg_reload_conf()')
   await until(`${setting} is ${value}`, async () => {
     const [row] = await server.db.rows<{ value: string }>(`select current_setting('${setting}') as value`)
@@ -115,8 +115,9 @@ describe('the doctor on a server', () => {
     })
   })
 
-  test('reports a standby, which cannot record anything', async () => {
-    const { db } = await ownServer()
+  test('reports a standby, which cannot record anything, and on its primary what a failover may lose', async () => {
+    const server = await ownServer()
+    const { db } = server
     const standby = await makeCluster({ primaryUrl: db.url })
     standby.start()
     onTestFinished(() => {
@@ -128,6 +129,24 @@ describe('the doctor on a server', () => {
     const { ran, finding } = await examine(url.toString())
     expect(ran.code).toBe(1)
     expect(finding('primary')).toMatchObject({ level: 'fail', seen: 'the server is a standby' })
+
+    const streaming = `select count(*) from pg_stat_replication where state = 'streaming'`
+    await until('the standby follows', () => db.number(streaming))
+    expect((await examine(db.url)).finding('standby')).toMatchObject({
+      level: 'warn',
+      seen: expect.stringMatching(/^1 standby is asynchronous, up to .* behind$/),
+      advice: expect.stringContaining('loses acknowledged events'),
+    })
+    await set(server, 'synchronous_standby_names', '*')
+    await until('it is synchronous', () =>
+      db.number(`select count(*) from pg_stat_replication where sync_state = 'sync'`),
+    )
+    expect((await examine(db.url)).finding('standby')).toMatchObject({ level: 'ok' })
+    await set(server, 'synchronous_commit', 'local')
+    expect((await examine(db.url)).finding('standby')).toMatchObject({
+      level: 'warn',
+      seen: expect.stringContaining('synchronous_commit = local'),
+    })
   })
 
   test('names a transaction that stays open, and one that is prepared', async () => {

@@ -34,8 +34,16 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
   const doctor = await cli(['doctor', '--json'], { DATABASE_URL: url })
   expect(doctor.json<Finding[]>().find(({ check }) => check === 'standby')).toMatchObject({ level: 'ok' })
 
-  // First the whole machine of the primary dies, then only PostgreSQL on the next one.
+  const effectCount = async (): Promise<number> =>
+    Number((await pool.query('select count(*) from effect')).rows[0]?.count)
+  /** All workers that a primary has known, by id. */
+  const workers = new Map<number, number>()
+  const attempts = new Map<string, string>()
+
+  // First the whole machine of the primary dies, then PostgreSQL alone on the next one.
   for (const strike of ['killNode', 'killServer'] as const) {
+    for (const { id, pid } of await workersOf(pool)) workers.set(id, pid)
+    for (const [fence, end] of await attemptsOf(pool)) attempts.set(fence, end)
     const old = await cluster.primary()
     await until('a standby is synchronous', cluster.hasSynchronousStandby, FAILOVER_MS)
     const refused = sender.statuses.length
@@ -43,6 +51,16 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
     await until('the sender is told to come back', () => sender.statuses.indexOf(503, refused) >= 0)
     await until('another node is the primary', async () => (await cluster.primary()) !== old, FAILOVER_MS)
     await acknowledgesMore()
+    const before = await effectCount()
+    await until('the workers go on', async () => (await effectCount()) > before, FAILOVER_MS)
+    // What the old primary handed out is known to the new one, so it is not handed out again.
+    const known = new Map((await workersOf(pool)).map(({ id, pid }) => [id, pid]))
+    expect([...workers].filter(([id, pid]) => known.get(id) !== pid)).toEqual([])
+    const settled = await attemptsOf(pool)
+    expect([...attempts].filter(([fence, end]) => settled.get(fence) !== end)).toEqual([])
+    const late = await startApp({ url }, { options, receives: false })
+    const [own] = (await workersOf(pool)).filter(({ pid }) => pid === late.pid)
+    expect(own?.id).toBeGreaterThan(Math.max(...workers.keys(), ...known.keys()))
   }
   await sender.stop()
 
@@ -59,12 +77,19 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
   const effects = new Map(receipts.rows.map((row) => [row.key, row.effects]))
   expect([...sender.acknowledged].filter((key) => !effects.has(key))).toEqual([])
   expect([...effects].filter(([, number]) => number !== 1)).toEqual([])
+}, 400_000)
 
-  const newest = 'select max(id)::int as id from hookonce.worker'
-  const before = (await pool.query<{ id: number }>(newest)).rows[0]?.id ?? 0
-  await startApp({ url }, { options, receives: false })
-  expect((await pool.query<{ id: number }>(newest)).rows[0]?.id).toBeGreaterThan(before)
-}, 300_000)
+async function workersOf(pool: pg.Pool): Promise<{ id: number; pid: number }[]> {
+  return (await pool.query<{ id: number; pid: number }>('select id, pid from hookonce.worker')).rows
+}
+
+/** By job and fence: when and how the run ended. These rows are committed with its end. */
+async function attemptsOf(pool: pg.Pool): Promise<Map<string, string>> {
+  const { rows } = await pool.query<{ fence: string; end: string }>(
+    `select receipt_id || ' ' || fence as fence, outcome || ' ' || ended_at as end from hookonce.attempt`,
+  )
+  return new Map(rows.map(({ fence, end }) => [fence, end]))
+}
 
 const KINDS = ['write.a', 'transaction.a']
 

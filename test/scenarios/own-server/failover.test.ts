@@ -54,7 +54,7 @@ test('a standby that missed an event takes over: the next retry is recorded, not
   const { primary, standby } = await twoServers()
   const proxy = await proxyTo(databaseUrl(primary.url, TEMPLATE))
   const { send, hooks } = receiving({ url: proxy.url })
-  await hooks.ledger()
+  await hooks.ledger('test')
   await until('the standby has caught up', () => isCaughtUp(primary))
   standby.stop()
   expect((await send(EVENT)).status).toBe(202)
@@ -122,7 +122,7 @@ test.each([
     await admin.query(`alter database ${TEMPLATE} set synchronous_commit = ${commit}`)
     const url = databaseUrl(primary.url, TEMPLATE)
     const { send, hooks } = receiving({ url }, { options: { prepare } })
-    await hooks.ledger()
+    await hooks.ledger('test')
     const replicated = poolOf(standby)
     const thaw = await freezeReplication(replicated)
     const waiting = async (): Promise<number | undefined> => {

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
 import { operatorsOf } from '../../../src/hookonce.ts'
+import type { HookonceError } from '../../../src/model/errors.ts'
 import { reporting } from '../../../src/operate/across.ts'
+import { rotateEncryption } from '../../../src/operate/encryption.ts'
 import { listEvents } from '../../../src/operate/events.ts'
 import { readEvent } from '../../../src/operate/receipt.ts'
+import { newKey, REASON } from '../../support/encryption.ts'
 import { deliverTo, fleetHooks, PLACES, TENANTS } from '../../support/fleet.ts'
 import { ownServer } from '../../support/own-server.ts'
 import { until } from '../../support/until.ts'
@@ -55,4 +58,22 @@ test('one of three servers dies: the others continue, and it resumes', async () 
   await home.start()
   await until('alpha is served again', async () => (await deliverTo(later, 'alpha', 'evt_3')) === 202)
   await until('alpha ran', () => handled.includes('alpha evt_3'))
+})
+
+test('a rotation of the master key fails while a ledger is down, and is repeated', async () => {
+  const [home, second] = await Promise.all([ownServer(), ownServer()])
+  const [old, next] = [newKey(), newKey()]
+  const ledgers = { count: 2, placement: { hookonce_1: second.db.url }, tenants: { beta: 'hookonce_1' } }
+  const hooks = fleetHooks(home.db, ['beta'], { ledgers, encryption: { key: [next, old] } })
+  hooks.on('beta', '*', () => undefined)
+  expect(await deliverTo(hooks, 'beta', 'evt_1')).toBe(202)
+  await second.db.rows(`update hookonce_1.data_key set master = 'unknown'`)
+  const set = await operatorsOf(hooks)
+  await second.stop()
+  await expect(rotateEncryption(set, REASON)).rejects.toThrow('done in all ledgers but hookonce_1')
+  await second.start()
+  // It is no longer passed over: its keys are wrapped by a key that nobody has.
+  await until('it is reached', () =>
+    rotateEncryption(set, REASON).catch((error: HookonceError) => error.code === 'ENCRYPTION_KEY_MISSING'),
+  )
 })

@@ -132,7 +132,7 @@ test('a pool with a separate password is enough to reach the ledger', async () =
     password: 'p@ss',
   })
   const hooks = hookonce({ database, sources: { test: testSource() } }).on('test', '*', () => undefined)
-  expect((await hooks.ledger()).shards).toBeGreaterThan(0)
+  expect((await hooks.ledger('test')).shards).toBeGreaterThan(0)
   await hooks.stop()
   await database.end()
 })
