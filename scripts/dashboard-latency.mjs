@@ -20,7 +20,19 @@ const { values } = parseArgs({
 })
 const receipts = Number(values.receipts)
 const runs = Number(values.runs)
-const SEARCHES = ['source:shopify', 'type:invoice.*', 'state:failed', 'since:2h', 'source:github type:push']
+/** Each kind of token, with frequent and rare matches, alone and with another one. */
+const SEARCHES = [
+  'source:shopify',
+  'type:invoice.*',
+  'state:failed',
+  'since:7d',
+  'source:github type:push',
+  'state:processing',
+  'type:payout.paid',
+  'type:invoice.* state:failed',
+  'error:customer',
+  'source:stripe since:7d',
+]
 
 // Runs in the page. The time ends after the frame in which the result was there was painted.
 const IN_PAGE = `
@@ -64,7 +76,9 @@ await withSeededGateway(
         const used = (part) => after[part] - before[part]
         const taken = { time, page: used('browser'), server: used('gateway') + used('database') }
         times[name] = [...(times[name] ?? []), taken]
+        return taken
       }
+      const searches = {}
       await openList(page, base)
       for (let run = 0; run < runs; run += 1) {
         await take(
@@ -84,11 +98,12 @@ await withSeededGateway(
         )
         const query = SEARCHES[run % SEARCHES.length]
         await page.evaluate(`type(${JSON.stringify(query)})`)
-        await take(
+        const taken = await take(
           'search',
           'window.old = rows()[0]; submit()',
           `location.search.length > 1 && rows().length > 0 && rows()[0] !== old`,
         )
+        searches[query] = [...(searches[query] ?? []), taken]
         await page.evaluate(`press('j'), painted()`)
         await take(
           'open an event (enter)',
@@ -102,7 +117,8 @@ await withSeededGateway(
         )
         await openList(page, base)
       }
-      print(times)
+      print('interaction', times)
+      print('search', searches)
       console.log(
         `load average of the machine: ${loadavg()[0].toFixed(1)} on ${availableParallelism()} cores`,
       )
@@ -122,10 +138,10 @@ async function openList(page, base) {
   }`)
 }
 
-function print(times) {
+function print(what, times) {
   console.log(
     `\n${receipts.toLocaleString('en')} receipts, ${runs} runs, ms\n\n` +
-      '| interaction | p50 | p95 | CPU of the page, p50 | CPU of gateway and database, p50 |\n|---|---:|---:|---:|---:|',
+      `| ${what} | p50 | p95 | CPU of the page, p50 | CPU of gateway and database, p50 |\n|---|---:|---:|---:|---:|`,
   )
   for (const [name, all] of Object.entries(times)) {
     const of = (part, rank) =>

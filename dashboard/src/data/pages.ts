@@ -69,6 +69,9 @@ export function usePages<Item>(
   const isBusy = useRef(false)
   /** Whether something changed during a read. */
   const isStale = useRef(false)
+  const isRefreshing = useRef(false)
+  /** The end of the list came into view during a refresh. */
+  const isMoreWanted = useRef(false)
 
   const put = useCallback((next: State<Item>) => {
     held.current = next
@@ -87,11 +90,14 @@ export function usePages<Item>(
     } finally {
       if (!signal.aborted) isBusy.current = false
     }
-    if (!signal.aborted && isStale.current) refresh()
+    if (signal.aborted) return
+    if (isMoreWanted.current) more()
+    else if (isStale.current) refresh()
   }, [])
 
   const more = useCallback(() => {
     const { next, items } = held.current
+    isMoreWanted.current = isRefreshing.current
     if (next === null || items.length >= MAX_ITEMS) return
     void read(async (signal) => {
       put({ ...held.current, isLoading: true, error: undefined })
@@ -113,6 +119,7 @@ export function usePages<Item>(
     current.current.abort()
     current.current = new AbortController()
     isBusy.current = false
+    isRefreshing.current = false
     put({ ...empty, items: [] })
     more()
   }, [])
@@ -120,9 +127,14 @@ export function usePages<Item>(
   const refresh = useCallback(() => {
     isStale.current = isBusy.current
     if (isBusy.current) return
+    isRefreshing.current = true
     void read(async (signal) => {
-      const page = await latest.current(undefined, signal)
-      if (!signal.aborted) put({ ...held.current, ...merged(held.current, page, keyOf), error: undefined })
+      try {
+        const page = await latest.current(undefined, signal)
+        if (!signal.aborted) put({ ...held.current, ...merged(held.current, page, keyOf), error: undefined })
+      } finally {
+        if (!signal.aborted) isRefreshing.current = false
+      }
     })
   }, [])
 
