@@ -46,7 +46,7 @@ export async function cpuMeter({ server, postgres, generator }) {
  *
  * @param {readonly number[]} pids
  */
-function cpuMicros(pids) {
+export function cpuMicros(pids) {
   return pids.reduce((sum, pid) => sum + ticksOf(pid) * TICK_US, 0)
 }
 
@@ -55,7 +55,7 @@ function cpuMicros(pids) {
  *
  * @param {readonly number[]} pids
  */
-function withParents(pids) {
+export function withParents(pids) {
   return [...new Set(pids.flatMap((pid) => [pid, Number(statOf(pid)?.[1] ?? pid)]))]
 }
 
