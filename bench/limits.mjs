@@ -4,6 +4,7 @@ import { history } from './limits/history.mjs'
 import { horizon } from './limits/horizon.mjs'
 import { idleLag } from './limits/idle-lag.mjs'
 import { inFlight } from './limits/in-flight.mjs'
+import { ledgers } from './limits/ledgers.mjs'
 import { memory } from './limits/memory.mjs'
 import { startGenerator } from './load/generator.mjs'
 import { writeResult } from './report/json.mjs'
@@ -11,11 +12,12 @@ import { startPostgres } from './servers/postgres.mjs'
 
 /*
  * The costs of hookonce in difficult situations, each compared with hookonce itself: a long
- * history, much work in flight, no work, many large bodies, a transaction that is held open. `npm
- * run limits -- --measure history`; each prints a table and writes results/limits-<measure>.json.
+ * history, much work in flight, no work, many large bodies, a transaction that is held open, several
+ * processes, ledgers and servers. `npm run limits -- --measure history`; each prints a table and
+ * writes results/limits-<measure>.json.
  */
 
-const measures = { history, 'in-flight': inFlight, 'idle-lag': idleLag, memory, horizon }
+const measures = { history, 'in-flight': inFlight, 'idle-lag': idleLag, memory, horizon, ledgers }
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +28,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '5' },
     minutes: { type: 'string', default: '10' },
     backlog: { type: 'string', default: '200000' },
+    events: { type: 'string', default: '6000' },
     postgres: { type: 'string' },
   },
 })
@@ -49,6 +52,7 @@ try {
       seconds: Number(values.seconds),
       minutes: Number(values.minutes),
       backlog: Number(values.backlog),
+      events: Number(values.events),
     })
     process.stdout.write(`\n${name}\n`)
     console.table(result)
@@ -72,4 +76,5 @@ try {
  * @property {number} seconds of one measurement
  * @property {number} minutes that a horizon is held
  * @property {number} backlog jobs to drain beside a history
+ * @property {number} events of one round of `ledgers`
  */

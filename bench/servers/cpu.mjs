@@ -44,7 +44,7 @@ export async function cpuMeter({ server, postgres, generator }) {
  * on the other load of the machine, but the CPU time per delivery hardly does.
  * @param {readonly number[]} pids
  */
-function cpuMicros(pids) {
+export function cpuMicros(pids) {
   return pids.reduce((sum, pid) => sum + ticksOf(pid) * TICK_US, 0)
 }
 
@@ -53,7 +53,7 @@ function cpuMicros(pids) {
  * process that started it.
  * @param {readonly number[]} pids
  */
-function withParents(pids) {
+export function withParents(pids) {
   return [...new Set(pids.flatMap((pid) => [pid, Number(statOf(pid)?.[1] ?? pid)]))]
 }
 
