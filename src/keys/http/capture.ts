@@ -231,8 +231,10 @@ function headersSent(): Error {
  */
 function setOnly(response: ServerResponse, before: OutgoingHttpHeaders, headers: Reply['headers']): void {
   const wanted = withExposedBefore(grouped(headers), before[EXPOSED])
-  for (const [name, value] of Object.entries(before))
+  for (const name in before) {
+    const value = before[name]
     if (value !== undefined && !wanted.has(name)) wanted.set(name, toHeader(value))
+  }
   for (const name of response.getHeaderNames()) if (!wanted.has(name)) response.removeHeader(name)
   for (const [name, value] of wanted) if (response.getHeader(name) !== value) response.setHeader(name, value)
 }
