@@ -208,7 +208,7 @@ export function capture(captured: ServerResponse): Capture {
       response.statusCode = answer.status
       await sendBody(response, answer.body, {
         write: (chunk) => write.call(response, chunk, 'utf8'),
-        end: (chunk) => void end.call(response, chunk, 'utf8'),
+        end: (chunk) => void end.call(response, chunk, 'latin1'),
         destroy: (error) => void destroy.call(response, error),
         onDrain: (listener) => void on.call(response, 'drain', listener),
       })
