@@ -1,6 +1,6 @@
 import { processed } from '../delivery/answer.ts'
 import type { Head } from '../delivery/request.ts'
-import type { KeyEvent } from '../keys/events.ts'
+import { harmless, type KeyEvent } from '../keys/events.ts'
 import { keep } from '../keys/http/keep.ts'
 import type { Reply } from '../keys/http/message.ts'
 import { digest } from '../keys/identity.ts'
@@ -35,7 +35,8 @@ export interface IdentifiedDelivery {
 export function onceHandler(
   options: HandlerOptions,
 ): (delivery: IdentifiedDelivery) => Promise<InlineAnswer> {
-  const { source, name, store, handle, observe = warn } = options
+  const { source, name, store, handle } = options
+  const observe = harmless(options.observe ?? warn)
   const receiptId = receiptIds(source.tenant, name)
   const answerTo = outcomeAnswers(source, options.inProgress)
   // A replayed reply must also have the headers that the provider requires.

@@ -20,13 +20,16 @@ export type KeyEvent =
 
 export type Observe = (event: KeyEvent) => void
 
+const ignore = (): void => undefined
+
 /** Wraps an observer so that it cannot affect the request: if it throws, a warning is logged. */
 export function harmless<Event extends { readonly what: string }>(
   observe: ((event: Event) => void) | undefined,
 ): (event: Event) => void {
+  if (observe === undefined) return ignore
   return (event) => {
     try {
-      observe?.(event)
+      observe(event)
     } catch (error) {
       limitedWarning('observe', `hookonce: observe threw at "${event.what}": ${String(error)}`)
     }

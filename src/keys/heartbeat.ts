@@ -23,55 +23,70 @@ export interface HeartbeatOptions {
 const BEATS_PER_LOCK = 3
 
 export function startHeartbeat(options: HeartbeatOptions): Heartbeat {
-  const { store, id, fence, lock, observe } = options
-  // Created on first use: most handlers never use the signal, and creating it is expensive.
-  let controller: AbortController | undefined
-  let lost: HookonceError | undefined
-  let stopped = false
-  // Set at the first heartbeat: most handlers finish earlier and need no timer.
-  let expiry: NodeJS.Timeout | undefined
-  const beats = setInterval(beat, lock.lockMs / BEATS_PER_LOCK).unref()
+  return new LockHeartbeat(options)
+}
 
-  let latest = Number.NEGATIVE_INFINITY
-  function expireFrom(renewedAt: number): void {
-    // Responses may arrive out of order. An older response must not shorten the lock.
-    if (renewedAt < latest) return
-    latest = renewedAt
-    clearTimeout(expiry)
-    expiry = setTimeout(lose, renewedAt + lock.lockMs - performance.now()).unref()
+/** A class, because every run makes one (docs/decisions/0016). */
+class LockHeartbeat implements Heartbeat {
+  readonly #options: HeartbeatOptions
+  readonly #beats: NodeJS.Timeout
+  // Created on first use: most handlers never use the signal, and creating it is expensive.
+  #controller: AbortController | undefined
+  #lost: HookonceError | undefined
+  #stopped = false
+  // Set at the first heartbeat: most handlers finish earlier and need no timer.
+  #expiry: NodeJS.Timeout | undefined
+  #latest = Number.NEGATIVE_INFINITY
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options
+    this.#beats = setInterval(() => void this.#beat(), options.lock.lockMs / BEATS_PER_LOCK).unref()
   }
-  function lose(): void {
-    if (stopped) return
-    stop()
-    lost = new HookonceError(
-      'LOCK_LOST',
-      `the lock was not renewed for ${lock.lockMs} ms, or another run took it`,
-    )
-    controller?.abort(lost)
+
+  signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#lost) this.#controller.abort(this.#lost)
+    return this.#controller.signal
   }
-  async function beat(): Promise<void> {
+
+  stop(): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    clearInterval(this.#beats)
+    clearTimeout(this.#expiry)
+  }
+
+  async #beat(): Promise<void> {
+    const { store, id, fence, lock, heldSince, observe } = this.#options
     const sentAt = performance.now()
-    if (expiry === undefined) expireFrom(options.heldSince)
+    if (this.#expiry === undefined) this.#expireFrom(heldSince)
     try {
       const held = await store.extend(id, fence, lock)
-      if (stopped) return
-      if (held) expireFrom(sentAt)
-      else lose()
+      if (this.#stopped) return
+      if (held) this.#expireFrom(sentAt)
+      else this.#lose()
     } catch (error) {
-      if (!stopped) observe({ what: 'heartbeat_failed', error })
+      if (!this.#stopped) observe({ what: 'heartbeat_failed', error })
     }
   }
-  function stop(): void {
-    stopped = true
-    clearInterval(beats)
-    clearTimeout(expiry)
+
+  #expireFrom(renewedAt: number): void {
+    // Responses may arrive out of order. An older response must not shorten the lock.
+    if (renewedAt < this.#latest) return
+    this.#latest = renewedAt
+    clearTimeout(this.#expiry)
+    const { lockMs } = this.#options.lock
+    this.#expiry = setTimeout(() => this.#lose(), renewedAt + lockMs - performance.now()).unref()
   }
-  return {
-    signal() {
-      controller ??= new AbortController()
-      if (lost) controller.abort(lost)
-      return controller.signal
-    },
-    stop,
+
+  #lose(): void {
+    if (this.#stopped) return
+    this.stop()
+    const { lockMs } = this.#options.lock
+    this.#lost = new HookonceError(
+      'LOCK_LOST',
+      `the lock was not renewed for ${lockMs} ms, or another run took it`,
+    )
+    this.#controller?.abort(this.#lost)
   }
 }

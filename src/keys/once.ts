@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { check, strict } from '../input/checked.ts'
 import { HookonceError } from '../model/errors.ts'
-import type { KeyEvent } from './events.ts'
+import { harmless, type KeyEvent } from './events.ts'
 import { digest, keyId } from './identity.ts'
-import { policyFields } from './policy.ts'
+import { type Policy, policyFields } from './policy.ts'
 import type { KeyRecord } from './record.ts'
 import { decodeValue, encodeValue } from './result.ts'
 import { type RunContext, type RunEnd, run, type Task } from './run.ts'
@@ -69,7 +69,33 @@ export async function once<Value>(
   fn: (context: TransactionalContext<never>) => Value | Promise<Value>,
   options: OnceOptions<Value> & { readonly handler?: unknown },
 ): Promise<Value> {
-  return runOnce(store, key, fn, check(onceSchema, options, 'once()'))
+  if (isPlain(options)) {
+    const { tenant, input } = options
+    return runOnce(store, key, fn, { tenant, input, policy: DEFAULT_POLICY })
+  }
+  const { tenant, input, label, observe, reconcile, ...policy } = check(onceSchema, options, 'once()')
+  return runOnce(store, key, fn, { tenant, input, label, observe, reconcile, policy })
+}
+
+const { tenant: _, ...DEFAULT_POLICY } = onceSchema.parse({ tenant: 'any' })
+
+/**
+ * Whether the options are nothing but a valid tenant and an input. Most calls pass no more, and
+ * checking them against the schema would take longer than the rest of a replay.
+ */
+function isPlain(options: object): options is Pick<OnceOptions, 'tenant' | 'input'> {
+  if (typeof options !== 'object' || options === null) return false
+  for (const name in options) if (name !== 'tenant' && name !== 'input') return false
+  return 'tenant' in options && typeof options.tenant === 'string' && options.tenant !== ''
+}
+
+interface OnceTask {
+  readonly tenant: string
+  readonly input: unknown
+  readonly label?: string | undefined
+  readonly observe?: ((event: KeyEvent) => void) | undefined
+  readonly reconcile?: ((record: KeyRecord) => Promise<unknown>) | undefined
+  readonly policy: Policy
 }
 
 /** `more` holds the options that tasks with a completer add. */
@@ -77,7 +103,7 @@ export async function runOnce<Value>(
   store: KeyStore,
   key: string,
   fn: (context: TransactionalContext<never>) => Value | Promise<Value>,
-  { tenant, input, label, observe, reconcile, ...policy }: z.output<typeof onceSchema>,
+  { tenant, input, label, observe, reconcile, policy }: OnceTask,
   more: Pick<Task<Value>, 'pledge' | 'resumes'> = {},
 ): Promise<Value> {
   // JavaScript callers may pass a missing or numeric id.
@@ -97,7 +123,7 @@ export async function runOnce<Value>(
     id: keyId(tenant, key),
     fingerprint: `once-1:${digest([jsonOf(input)])}`,
     policy,
-    observe: observe ?? (() => undefined),
+    observe: harmless(observe),
     ...more,
     ...(label === undefined ? {} : { label }),
     run: async (context) => complete(await fn(context as TransactionalContext<never>)),

@@ -45,7 +45,7 @@ export function resumable<Input, Value>(
   run: (input: Input, context: OnceContext) => Value | Promise<Value>,
   options: ResumableOptions = {},
 ): Resumable<Input, Value> {
-  const { completeAfterMs, ...policy } = check(optionsSchema, options, 'resumable()')
+  const { completeAfterMs, observe, ...policy } = check(optionsSchema, options, 'resumable()')
   const where = `resumable("${taskName}")`
   if (taskName === '')
     throw new HookonceError('CONFIG_INVALID', 'resumable(): the task name must not be empty')
@@ -62,7 +62,7 @@ export function resumable<Input, Value>(
       store,
       key,
       (context) => run(input, context),
-      { ...policyOfTask, tenant, input, label },
+      { tenant, input, label, observe, policy: policyOfTask },
       {
         pledge: {
           name: taskName,
@@ -82,7 +82,7 @@ export function resumable<Input, Value>(
       key,
       // The input has been through JSON, like the input of a message.
       (context) => run(input as Input, context),
-      { ...policyOfTask, tenant, input, label },
+      { tenant, input, label, observe, policy: policyOfTask },
       { resumes: true },
     )
   }

@@ -1,11 +1,11 @@
 import { HookonceError } from '../model/errors.ts'
 import { acquireOrWait, type KeyClaim } from './acquire-or-wait.ts'
-import { harmless, type Observe } from './events.ts'
+import type { Observe } from './events.ts'
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { crashPolicy } from './policy.ts'
 import type { KeyRecord } from './record.ts'
 import { type HeldKey, lost, type Outcome, type RunEnd, ran, settle, settleFailure } from './settle.ts'
-import { type Step, trackSteps } from './steps.ts'
+import { type Step, TrackedSteps } from './steps.ts'
 import { isTransactional, type TransactionWork } from './store.ts'
 import { readWithRetry, settleWithRetry } from './store-calls.ts'
 
@@ -17,6 +17,7 @@ export type { Outcome, RunEnd } from './settle.ts'
  */
 
 export interface Task<Value> extends KeyClaim {
+  /** Must not throw: see `harmless`. */
   readonly observe: Observe
   readonly run: (context: RunContext) => Promise<RunEnd<Value>>
   /**
@@ -51,8 +52,7 @@ export interface RunContext {
   readonly tx: unknown
 }
 
-export async function run<Value>(requested: Task<Value>): Promise<Outcome<Value>> {
-  const task = { ...requested, observe: harmless(requested.observe) }
+export async function run<Value>(task: Task<Value>): Promise<Outcome<Value>> {
   const { observe, store, policy } = task
   if (store.maxResultBytes !== undefined && policy.maxResultBytes > store.maxResultBytes)
     throw new HookonceError(
@@ -87,7 +87,7 @@ async function runHolding<Value>(
 ): Promise<Outcome<Value>> {
   const { store, id, policy, observe, pledge } = task
   const { fence } = record
-  const steps = trackSteps({
+  const steps = new TrackedSteps({
     id,
     fence,
     handler: policy.handler,

@@ -39,17 +39,49 @@ export interface StepsOptions {
   readonly onNotKept: (error: HookonceError) => void
 }
 
-export function trackSteps(options: StepsOptions): Steps {
-  const { id, fence, handler, kept, again, maxResultBytes, beforeFirst, onNotKept } = options
-  const names = new Set<string>()
-  let begun = 0
-  let finished: Promise<ReadonlyMap<string, Uint8Array>> | undefined
-  let prepared: Promise<void> | undefined
+/** A class, because every run makes one and few runs have a step (docs/decisions/0016). */
+export class TrackedSteps implements Steps {
+  readonly #options: StepsOptions
+  #names: Set<string> | undefined
+  #begun = 0
+  #finished: Promise<ReadonlyMap<string, Uint8Array>> | undefined
+  #prepared: Promise<void> | undefined
 
-  async function resultOf(name: string): Promise<Uint8Array | undefined> {
+  constructor(options: StepsOptions) {
+    this.#options = options
+  }
+
+  /** A property, because handlers take it out of their context. */
+  readonly step: Step = (name, run) => this.#run(name, run)
+
+  begun(): number {
+    return this.#begun
+  }
+
+  async #run<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
+    const { id, handler, kept, beforeFirst } = this.#options
+    // Checked before the step runs: a step whose name cannot be stored would run again.
+    check(keptName, name, 'the name of a step')
+    this.#names ??= new Set()
+    if (this.#names.has(name))
+      throw new HookonceError('STEP_REPEATED', `two steps are named "${name}"; give each step a unique name`)
+    this.#names.add(name)
+    const known = await this.#resultOf(name)
+    if (known) return decodeValue<Value>(known, `step "${name}"`)
+    if (beforeFirst) {
+      this.#prepared ??= beforeFirst()
+      await this.#prepared
+    }
+    this.#begun++
+    const value = await run({ idempotencyKey: digest([id, name]) })
+    return handler === 'resumable' && kept ? this.#keep(kept, name, value) : value
+  }
+
+  async #resultOf(name: string): Promise<Uint8Array | undefined> {
+    const { id, handler, kept, again } = this.#options
     if (handler !== 'resumable' || !kept || !again) return undefined
-    finished ??= kept.load(id)
-    return (await finished).get(name)
+    this.#finished ??= kept.load(id)
+    return (await this.#finished).get(name)
   }
 
   /**
@@ -57,7 +89,8 @@ export function trackSteps(options: StepsOptions): Steps {
    * repeat it. Returns the value that the next run will receive. A Date that becomes a string is
    * then noticed in the first run, not in the first retry.
    */
-  async function keep<Value>(kept: KeySteps, name: string, returned: Value): Promise<Value> {
+  async #keep<Value>(kept: KeySteps, name: string, returned: Value): Promise<Value> {
+    const { id, fence, maxResultBytes, onNotKept } = this.#options
     const { result, value } = encodeValue(returned, maxResultBytes)
     if (isNotKept(result)) onNotKept(notKept(name))
     const saved = await kept.save(id, fence, name, result).catch((error) => {
@@ -67,29 +100,6 @@ export function trackSteps(options: StepsOptions): Steps {
     })
     if (!saved) throw new HookonceError('LOCK_LOST', `another run took over the key while step "${name}" ran`)
     return value
-  }
-
-  return {
-    begun: () => begun,
-    async step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>): Promise<Value> {
-      // Checked before the step runs: a step whose name cannot be stored would run again.
-      check(keptName, name, 'the name of a step')
-      if (names.has(name))
-        throw new HookonceError(
-          'STEP_REPEATED',
-          `two steps are named "${name}"; give each step a unique name`,
-        )
-      names.add(name)
-      const known = await resultOf(name)
-      if (known) return decodeValue<Value>(known, `step "${name}"`)
-      if (beforeFirst) {
-        prepared ??= beforeFirst()
-        await prepared
-      }
-      begun++
-      const value = await run({ idempotencyKey: digest([id, name]) })
-      return handler === 'resumable' && kept ? keep(kept, name, value) : value
-    },
   }
 }
 

@@ -16,7 +16,7 @@ import type { Acquired, KeyId, KeyStore } from './store.ts'
 const PAUSES_MS = [50, 400]
 
 /** Throws KEY_STORE_DOWN if the store does not answer. */
-export async function acquireWithRetry(
+export function acquireWithRetry(
   store: KeyStore,
   id: KeyId,
   request: AcquireRequest,

@@ -199,3 +199,19 @@ test('a stream that another hook of Fastify hands on has a deadline and a limit 
   }
   expect([await post('stalls'), await post('large'), await post('fails')]).toEqual([408, 413, 400])
 })
+
+test.each([
+  ['nothing', Buffer.alloc(0)],
+  ['ASCII', Buffer.from('{"done":true}')],
+  ['a text that is not ASCII', Buffer.from('Grüße 😀')],
+  ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
+  ['more ASCII than fits into one write with the head', Buffer.alloc(20_000, 'x')],
+])('a reply of %s arrives byte for byte, first and replayed', async (_, body) => {
+  const server = await keyedServer((_request, response) => response.end(body))
+  for (const replayed of [null, 'true']) {
+    const reply = await server.post(KEY)
+    expect(reply.headers.get('idempotent-replayed')).toBe(replayed)
+    expect(reply.headers.get('content-length')).toBe(String(body.length))
+    expect(Buffer.from(await reply.arrayBuffer())).toEqual(body)
+  }
+})

@@ -49,6 +49,19 @@ const clients: Record<string, () => Promise<{ store: KeyStore; close: () => unkn
   },
 }
 
+/** The scripts must also run on Redis 6.2, whose SET cannot combine NX and GET. */
+clients['a client whose server hides that it is 7.0'] = async () => {
+  const client = new Redis(server.url)
+  const older = {
+    evalsha: () => Promise.reject(new Error('never called')),
+    eval: () => Promise.reject(new Error('never called')),
+    evalshaBuffer: () => Promise.reject(new Error('NOSCRIPT')),
+    evalBuffer: (text: string, keys: number, ...args: (string | Buffer)[]) =>
+      client.callBuffer('EVAL', text.replace('redis.REDIS_VERSION_NUM', 'nil'), keys, ...args),
+  }
+  return { store: redisKeys({ client: older }), close: () => client.disconnect() }
+}
+
 describe.each(Object.entries(clients))('the contract of key stores, in Redis, by %s', (_, open) => {
   let opened: Awaited<ReturnType<typeof open>>
   beforeAll(async () => {
@@ -143,6 +156,36 @@ test('an expired record counts as absent, although Redis still has it', async ()
     record: { after: 'nothing' },
   })
   expect(await store.acquire(id, { ...request, holder: 'another' })).toMatchObject({ outcome: 'locked' })
+})
+
+test('an expired record with a fence of the future leaves its fence behind', async () => {
+  const client = new Redis(server.url)
+  onTestFinished(() => client.disconnect())
+  const store = redisKeys({ client })
+  const id = keyId('expired', randomUUID())
+  const future = Date.now() + 1e9
+  await client.set(`hookonce:key:{${id}}`, `released ${future} 1000 1000 nothing 5 the%20same somebody\n`)
+  expect((await store.acquire(id, request)).record.fence).toBe(future + 1)
+})
+
+test('on the wire a released key is acquired, and a stale settle rejected, in two round trips', async () => {
+  const trips = await countRoundTrips(server.url)
+  const store = redisKeys({ url: trips.url })
+  onTestFinished(() => store.close())
+  const id = keyId('released', randomUUID())
+  async function runs(): Promise<number[]> {
+    const counts: number[] = []
+    const { fence } = (await store.acquire(id, { ...request, holder: randomUUID() })).record
+    counts.push(trips.taken())
+    expect(await store.settle(id, fence - 1, { to: 'unknown', ttlMs: 60_000 })).toBe(false)
+    counts.push(trips.taken())
+    expect(await store.settle(id, fence, { to: 'released', ttlMs: 60_000 })).toBe(true)
+    counts.push(trips.taken())
+    return counts
+  }
+  await runs()
+  await runs()
+  expect(await runs()).toEqual([2, 2, 1])
 })
 
 test('a value that is not a record is not changed', async () => {

@@ -21,6 +21,8 @@ import {
  * Which caller acquires a key, and what the other callers receive.
  */
 const RACERS = 20
+/** By how much the clocks of a store's clients may differ, if the store has no clock of its own. */
+const CLOCK_MS = 1_000
 
 async function completed(store: KeyStore, id: KeyId, result: Uint8Array): Promise<Acquired> {
   const first = await acquired(store, id)
@@ -65,6 +67,35 @@ export const acquireCases: readonly ContractCase[] = [
       for (const { outcome, record } of answers) {
         if (outcome !== 'acquired') assert.equal(outcome, 'locked')
         assert.equal(record.fence, winners[0]?.record.fence)
+      }
+    },
+  },
+  {
+    name: 'acquire: concurrent calls for different keys each get the times that they requested',
+    async run(store) {
+      const calls = Array.from({ length: RACERS }, (_, n) => ({
+        id: freshId(),
+        asked: request({ lockMs: LONG_MS + n, ttlMs: 2 * LONG_MS + (n % 3) }),
+        ttlMs: 3 * LONG_MS + (n % 5),
+      }))
+      const answers = await Promise.all(calls.map(({ id, asked }) => store.acquire(id, asked)))
+      await Promise.all(
+        calls.map(async ({ id, asked, ttlMs }, n) => {
+          const answer = answers[n]
+          assert.equal(answer?.outcome, 'acquired')
+          const { record } = answer
+          assert.equal(record.lockUntil - record.lockedAt, asked.lockMs)
+          assert.equal(record.expiresAt - record.lockUntil, asked.ttlMs)
+          assert.deepEqual(await store.read(id), record)
+          const completed = { to: 'completed', result: Buffer.from(`${n}`), ttlMs } as const
+          assert.equal(await store.settle(id, record.fence, completed), true)
+        }),
+      )
+      const clock = await acquired(store, freshId())
+      for (const [n, { id, ttlMs }] of calls.entries()) {
+        const { expiresAt, lockedAt, result } = await currentRecord(store, id)
+        assert.equal(Buffer.from(result ?? []).toString(), `${n}`)
+        assert.ok(expiresAt >= lockedAt + ttlMs && expiresAt <= clock.now + ttlMs + CLOCK_MS)
       }
     },
   },

@@ -208,7 +208,7 @@ export function capture(captured: ServerResponse): Capture {
       response.statusCode = answer.status
       await sendBody(response, answer.body, {
         write: (chunk) => write.call(response, chunk, 'utf8'),
-        end: (chunk) => void end.call(response, chunk, 'utf8'),
+        end: (chunk) => void end.call(response, chunk, 'latin1'),
         destroy: (error) => void destroy.call(response, error),
         onDrain: (listener) => void on.call(response, 'drain', listener),
       })
@@ -231,8 +231,10 @@ function headersSent(): Error {
  */
 function setOnly(response: ServerResponse, before: OutgoingHttpHeaders, headers: Reply['headers']): void {
   const wanted = withExposedBefore(grouped(headers), before[EXPOSED])
-  for (const [name, value] of Object.entries(before))
+  for (const name in before) {
+    const value = before[name]
     if (value !== undefined && !wanted.has(name)) wanted.set(name, toHeader(value))
+  }
   for (const name of response.getHeaderNames()) if (!wanted.has(name)) response.removeHeader(name)
   for (const [name, value] of wanted) if (response.getHeader(name) !== value) response.setHeader(name, value)
 }

@@ -79,13 +79,14 @@ export function refuseBody(
 
 async function answerWithKey(key: string, options: CheckedKeysOptions, exchange: Exchange): Promise<Reply> {
   const { request, origin, readBody } = exchange
-  const id = keyId(await tenantOf(options, origin), key)
+  const { tenant, maxBodyBytes, bodyTimeoutMs, deadlines } = options
+  const id = keyId(tenant === 'global' ? tenant : await tenantOf(tenant, origin), key)
   const resumed = request.header(PLEDGE_HEADER)
   // With other credentials this would be a different key, and the request would run as a new one.
   if (resumed !== undefined && resumed !== id) return problem('PLEDGE_GONE', { base: options.problemBase })
   const share = options.held.share()
   try {
-    const body = await readBody({ ...options, share }).catch((error) => {
+    const body = await readBody({ maxBodyBytes, bodyTimeoutMs, deadlines, share }).catch((error) => {
       const refused = refuseBody(error, options)
       if (refused) return refused
       throw error
@@ -204,8 +205,10 @@ async function answer(
   }
 }
 
-async function tenantOf({ tenant }: CheckedKeysOptions, origin: unknown): Promise<string> {
-  if (tenant === 'global') return tenant
+async function tenantOf(
+  tenant: Exclude<CheckedKeysOptions['tenant'], 'global'>,
+  origin: unknown,
+): Promise<string> {
   const name = await tenant(origin as never)
   if (typeof name === 'string' && name !== '') return name
   throw new HookonceError(
@@ -229,8 +232,11 @@ export function withValidKeyHeader(keyHeaders: readonly string[], reply: Reply):
   return header !== undefined && isKey(keyHeaders) ? withKeyHeader(header, reply) : reply
 }
 
+const OWN_HEADERS = 'Idempotency-Key, Idempotent-Replayed'
+
 function withKeyHeader(header: string, reply: Reply): Reply {
-  const names = exposed(headerOf(reply, EXPOSED), 'Idempotency-Key, Idempotent-Replayed')
+  const already = headerOf(reply, EXPOSED)
+  const names = already === undefined ? OWN_HEADERS : exposed(already, OWN_HEADERS)
   return withHeaders(reply, { 'idempotency-key': header, [EXPOSED]: names })
 }
 

@@ -25,7 +25,9 @@ export interface Reply {
 }
 
 export function headerOf(reply: Pick<Reply, 'headers'>, name: string): string | undefined {
-  return reply.headers.find(([header]) => header.toLowerCase() === name)?.[1]
+  for (const [header, value] of reply.headers)
+    if (header.length === name.length && header.toLowerCase() === name) return value
+  return undefined
 }
 
 /**
@@ -38,8 +40,10 @@ export function isEvents(reply: Pick<Reply, 'headers'>): boolean {
 
 /** Replaces headers, given by lower-case name. */
 export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
-  const kept = reply.headers.filter(([name]) => !Object.hasOwn(headers, name.toLowerCase()))
-  return { status: reply.status, headers: kept.concat(Object.entries(headers)), body: reply.body }
+  const all: (readonly [string, string])[] = []
+  for (const pair of reply.headers) if (!Object.hasOwn(headers, pair[0].toLowerCase())) all.push(pair)
+  for (const name of Object.keys(headers)) all.push([name, headers[name] ?? ''])
+  return { status: reply.status, headers: all, body: reply.body }
 }
 
 /** Groups headers by lower-case name for setHeader of node:http. Repeated headers become a list. */
@@ -48,7 +52,8 @@ export function grouped(pairs: Iterable<readonly [string, unknown]>): Map<string
   for (const [name, value] of pairs) {
     const lower = name.toLowerCase()
     const known = groups.get(lower)
-    groups.set(lower, known === undefined ? toHeader(value) : [known, toHeader(value)].flat())
+    if (known !== undefined) groups.set(lower, [known, toHeader(value)].flat())
+    else groups.set(lower, typeof value === 'string' ? value : toHeader(value))
   }
   return groups
 }

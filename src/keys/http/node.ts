@@ -123,8 +123,8 @@ export function keyHeadersOf(request: IncomingMessage): string[] {
 function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const [header = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]]
-    if (header.length === name.length && header.toLowerCase() === name) values.push(value)
+    const header = rawHeaders[at]
+    if (header?.length === name.length && header.toLowerCase() === name) values.push(rawHeaders[at + 1] ?? '')
   }
   return values
 }

@@ -1,10 +1,11 @@
+import { isAscii } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import type { Reply } from './message.ts'
 
 /** The real methods of a response whose visible methods are captured. */
 export interface RealResponse {
   write(chunk: Uint8Array): boolean
-  end(chunk?: Uint8Array): void
+  end(chunk?: Uint8Array | string): void
   destroy(error?: Error): void
   /** The listener stays: some middleware that wraps a response cannot remove listeners. */
   onDrain(listener: () => void): void
@@ -13,7 +14,7 @@ export interface RealResponse {
 function realResponse(response: ServerResponse): RealResponse {
   return {
     write: (chunk) => response.write(chunk),
-    end: (chunk) => void response.end(chunk),
+    end: (chunk) => void response.end(chunk, 'latin1'),
     destroy: (error) => void response.destroy(error),
     onDrain: (listener) => void response.on('drain', listener),
   }
@@ -30,7 +31,7 @@ export async function sendBody(
     // Trailers require chunked encoding.
     const isChunked = response.hasHeader('transfer-encoding') || response.hasHeader('trailer')
     if (mayHaveLength && !isChunked) response.setHeader('content-length', body.length)
-    wire.end(body)
+    wire.end(inOneWrite(body))
     return
   }
   response.flushHeaders()
@@ -47,6 +48,18 @@ export async function sendBody(
   } finally {
     pace.stop()
   }
+}
+
+/** Above this size, converting the body costs more than a second write. */
+const ONE_WRITE_BYTES = 16 * 1024
+
+/**
+ * Node sends a text together with the head, but bytes in a write of their own. Only ASCII, which is
+ * the same text in every encoding: middleware that wraps `end` may ignore the encoding.
+ */
+function inOneWrite(body: Uint8Array): Uint8Array | string {
+  if (body.length > ONE_WRITE_BYTES || !isAscii(body)) return body
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
 }
 
 interface Pace {

@@ -44,11 +44,18 @@ export function keptHeaders(
 }
 
 export function encodeReply({ bytes, ...head }: StoredReply): Uint8Array {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), bytes])
+  const line = `${JSON.stringify(head)}\n`
+  const headBytes = Buffer.byteLength(line)
+  const stored = Buffer.allocUnsafe(headBytes + bytes.length)
+  stored.write(line)
+  stored.set(bytes, headBytes)
+  return stored
 }
 
 export function decodeReply(stored: Uint8Array): StoredReply {
   const end = stored.indexOf(NEWLINE)
-  const head: Omit<StoredReply, 'bytes'> = JSON.parse(Buffer.from(stored.subarray(0, end)).toString())
+  const head: Omit<StoredReply, 'bytes'> = JSON.parse(
+    Buffer.from(stored.buffer, stored.byteOffset, end).toString(),
+  )
   return { ...head, bytes: stored.subarray(end + 1) }
 }

@@ -31,7 +31,8 @@ interface BufferCommands {
 }
 
 export interface ScriptRunner {
-  run(script: Script, keys: readonly string[], args: readonly (string | Buffer)[]): Promise<unknown>
+  /** The client may keep the lists: do not change them afterwards. */
+  run(script: Script, keys: string[], args: (string | Buffer)[]): Promise<unknown>
 }
 
 /**
@@ -57,7 +58,7 @@ export function scriptRunner(client: unknown): ScriptRunner {
     const bytes = client.withCommandOptions(options as never)
     return {
       run(script, keys, args) {
-        const options = { keys: [...keys], arguments: [...args] }
+        const options = { keys, arguments: args }
         return evalShaOrText(
           () => bytes.evalSha(script.sha, options),
           () => bytes.eval(script.text, options),

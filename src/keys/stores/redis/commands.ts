@@ -8,10 +8,14 @@ import { scripts } from './scripts.ts'
  */
 export type Verb = keyof typeof scripts
 
-export interface Command {
+export interface Command<Result = unknown> {
   readonly key: string
   readonly args: readonly (string | Buffer)[]
+  /** Reads the answer. `now` is the time of the server. May send another command. */
+  readonly read: (answer: unknown, now: number) => Result | Promise<Result>
 }
+
+export type SendCommand = <Result>(verb: Verb, command: Command<Result>) => Promise<Result>
 
 /** A script blocks the server while it runs. With this many keys it takes half a millisecond. */
 const MAX_KEYS = 32
@@ -19,9 +23,7 @@ const MAX_BYTES = 1024 * 1024
 /** Several calls in flight, so that requests do not wait for the replies to others. */
 const MAX_CALLS = 4
 
-export function commandSender(
-  runner: () => Promise<ScriptRunner>,
-): (verb: Verb, command: Command) => Promise<unknown> {
+export function commandSender(runner: () => Promise<ScriptRunner>): SendCommand {
   const groups = new Map<Verb, GroupCommit<Command, unknown>>()
   let canBatch = true
 
@@ -38,6 +40,7 @@ export function commandSender(
     return group
   }
 
+  /** An Error in place of a result rejects its command alone. */
   async function sendBatch(verb: Verb, commands: readonly Command[]): Promise<readonly unknown[]> {
     try {
       return await sendInOneCall(verb, commands)
@@ -48,42 +51,54 @@ export function commandSender(
       // Retry one by one, which is safe for every verb. An error caused by one key must not fail
       // the others.
       const ends = await Promise.allSettled(commands.map((command) => sendAlone(verb, command)))
-      return ends.map((end) => (end.status === 'fulfilled' ? end.value : new CommandFailure(end.reason)))
+      return ends.map((end) => (end.status === 'fulfilled' ? end.value : errorOf(end.reason)))
     }
   }
 
   async function sendInOneCall(verb: Verb, commands: readonly Command[]): Promise<readonly unknown[]> {
     const { run } = await runner()
+    const { withSteps } = scripts[verb]
     const keys: string[] = []
     const args: (string | Buffer)[] = []
     // Not flatMap, which here takes longer than the rest of the call.
     for (const command of commands) {
-      keys.push(command.key, `${command.key}:steps`)
+      keys.push(command.key)
+      if (withSteps) keys.push(`${command.key}:steps`)
       args.push(...command.args)
     }
     const answers = await run(scripts[verb], keys, args)
-    if (Array.isArray(answers) && answers.length === commands.length) return answers
-    throw new Error(`Redis returned ${typeof answers} instead of a list of ${commands.length}`)
+    if (!Array.isArray(answers) || answers.length !== commands.length + 1)
+      throw new Error(`Redis returned ${typeof answers} instead of a list of ${commands.length + 1}`)
+    const now = timeOf(answers[0])
+    return commands.map((command, at) => resultOf(command, answers[at + 1], now))
   }
 
   async function sendAlone(verb: Verb, command: Command): Promise<unknown> {
-    const [answer] = await sendInOneCall(verb, [command])
-    return answer
+    const [result] = await sendInOneCall(verb, [command])
+    if (result instanceof Error) throw result
+    return result
   }
 
-  return async (verb, command) => {
-    if (!canBatch) return sendAlone(verb, command)
-    const answer = await groupOf(verb).add(command)
-    if (answer instanceof CommandFailure) throw answer.reason
-    return answer
+  // Each command reads its own answer, so the results have the types that the commands declare.
+  return ((verb, command) =>
+    canBatch ? groupOf(verb).add(command) : sendAlone(verb, command)) as SendCommand
+}
+
+function resultOf(command: Command, answer: unknown, now: number): unknown {
+  try {
+    return command.read(answer, now)
+  } catch (error) {
+    return errorOf(error)
   }
 }
 
-/** Replaces the answer if this request failed and others of the same call succeeded. */
-class CommandFailure {
-  readonly reason: unknown
+/** A number or its digits: some clients are configured to return digits. */
+function timeOf(reply: unknown): number {
+  const time = Number(reply)
+  if (time > 0) return time
+  throw new Error(`Redis returned ${typeof reply} instead of its time`)
+}
 
-  constructor(reason: unknown) {
-    this.reason = reason
-  }
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { check, strict } from '../../../input/checked.ts'
 import { HookonceError } from '../../../model/errors.ts'
-import { type AcquireOutcome, decideAcquire } from '../../decide.ts'
+import { type AcquireOutcome, type AcquireRequest, decideAcquire } from '../../decide.ts'
 import type { KeyRecord, KeyState } from '../../record.ts'
-import type { KeyId, KeyStore } from '../../store.ts'
+import type { Acquired, KeyId, KeyStore } from '../../store.ts'
 import { type IoredisLike, type NodeRedisLike, type ScriptRunner, scriptRunner } from './client.ts'
-import { commandSender, type Verb } from './commands.ts'
+import { type Command, commandSender, type Verb } from './commands.ts'
 import { redisPledges } from './pledges.ts'
 
 const optionsSchema = strict({
@@ -47,55 +47,76 @@ export function redisKeys(options: RedisKeysOptions): KeyStore {
     ownClient ??= openClient(url ?? '', loading ?? loadClient())
     return (await ownClient).runner
   }
-  const sendCommand = commandSender(runner)
+  const send = commandSender(runner)
+  // The braces put everything of one key on one node of a cluster.
+  const keyOf = (id: KeyId): string => `${prefix}{${id}}`
+  const sendAndConfirm = (verb: Verb, id: KeyId, args: Command['args']): Promise<boolean> =>
+    send(verb, { key: keyOf(id), args, read: (answer) => Number(answer) === 1 })
 
-  function send(verb: Verb, id: KeyId, args: readonly (string | number | Uint8Array)[]): Promise<unknown> {
-    return sendCommand(verb, {
-      // The braces put everything of one key on one node of a cluster.
-      key: `${prefix}{${id}}`,
-      args: args.map((arg) => (typeof arg === 'object' ? Buffer.from(arg) : String(arg))),
+  /** Decides in one step what `begin` left open: a record that changes hands, or has expired. */
+  function acquireExisting(key: string, request: AcquireRequest): Promise<Acquired> {
+    const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
+    const args = [encoded(fingerprint), encoded(holder), String(lockMs), String(ttlMs), onCrash]
+    return send('acquire', {
+      key,
+      args,
+      read(answer, now) {
+        const [value, decided] = listOf(answer)
+        const record = recordOf(value)
+        if (decided) return { outcome: String(decided) as AcquireOutcome, record, now }
+        return { outcome: decideAcquire(record, request, now).outcome, record, now }
+      },
     })
   }
-  const sendAndConfirm = async (...command: Parameters<typeof send>): Promise<boolean> =>
-    Number(await send(...command)) === 1
 
   return {
-    async acquire(id, request) {
-      const { fingerprint, holder, lockMs, ttlMs, onCrash } = request
-      const answer = await send('acquire', id, [
-        encoded(fingerprint),
-        encoded(holder),
-        lockMs,
-        ttlMs,
-        onCrash,
-      ])
-      const [time, value, decided] = Array.isArray(answer) ? answer : [answer]
-      const now = timeOf(time)
-      const record = value === undefined ? undefined : recordOf(value)
-      if (record && decided) return { outcome: String(decided) as AcquireOutcome, record, now }
-      const { outcome, record: next } = decideAcquire(record, request, now)
-      return { outcome, record: next, now }
+    acquire(id, request) {
+      const { fingerprint, holder, lockMs, ttlMs } = request
+      const key = keyOf(id)
+      return send('begin', {
+        key,
+        args: [`${lockMs} ${ttlMs}`, `${encoded(fingerprint)} ${encoded(holder)}\n`],
+        read(answer, now) {
+          const before = answer === null ? undefined : recordOf(answer)
+          const { outcome, record } = decideAcquire(before, request, now)
+          // Without a record before, `begin` has written this one. Otherwise it has written nothing.
+          if (before === undefined || record === before) return { outcome, record, now }
+          return acquireExisting(key, request)
+        },
+      })
     },
-    extend: (id, fence, { lockMs, ttlMs }) => sendAndConfirm('extend', id, [fence, lockMs, ttlMs]),
-    settle: (id, fence, settlement) =>
-      sendAndConfirm('settle', id, [
-        fence,
-        settlement.to,
-        settlement.ttlMs,
-        settlement.to === 'completed' ? settlement.result : '',
-      ]),
-    async read(id) {
-      const value = await send('read', id, [])
-      return value === null ? undefined : recordOf(value)
+    extend: (id, fence, { lockMs, ttlMs }) =>
+      sendAndConfirm('extend', id, [String(fence), String(lockMs), String(ttlMs)]),
+    settle(id, fence, settlement) {
+      const result = settlement.to === 'completed' ? viewOf(settlement.result) : ''
+      const args = [String(fence), settlement.to, String(settlement.ttlMs), result]
+      return send('finish', {
+        key: keyOf(id),
+        args,
+        read: (answer) => (answer === null ? sendAndConfirm('settle', id, args) : true),
+      })
     },
+    read: (id) =>
+      send('read', {
+        key: keyOf(id),
+        args: [],
+        read: (answer) => (answer === null ? undefined : recordOf(answer)),
+      }),
     steps: {
-      save: (id, fence, name, result) => sendAndConfirm('saveStep', id, [fence, name, result]),
-      async load(id) {
-        const pairs = listOf(await send('loadSteps', id, []))
-        const steps = new Map<string, Uint8Array>()
-        for (let at = 0; at + 1 < pairs.length; at += 2) steps.set(String(pairs[at]), bytesOf(pairs[at + 1]))
-        return steps
-      },
+      save: (id, fence, name, result) =>
+        sendAndConfirm('saveStep', id, [String(fence), name, viewOf(result)]),
+      load: (id) =>
+        send('loadSteps', {
+          key: keyOf(id),
+          args: [],
+          read(answer) {
+            const pairs = listOf(answer)
+            const steps = new Map<string, Uint8Array>()
+            for (let at = 0; at + 1 < pairs.length; at += 2)
+              steps.set(String(pairs[at]), bytesOf(pairs[at + 1]))
+            return steps
+          },
+        }),
     },
     pledges: redisPledges(runner, prefix),
     async close() {
@@ -111,16 +132,14 @@ function listOf(reply: unknown): readonly unknown[] {
   throw new Error(`Redis returned ${typeof reply} instead of a list`)
 }
 
-/** A number or its digits: some clients are configured to return digits. */
-function timeOf(reply: unknown): number {
-  const time = Number(reply)
-  if (time > 0) return time
-  throw new Error(`Redis returned ${typeof reply} instead of its time`)
-}
-
 function bytesOf(reply: unknown): Buffer {
   if (Buffer.isBuffer(reply)) return reply
   throw new Error(`Redis returned ${typeof reply} instead of bytes`)
+}
+
+/** A view of the same bytes, not a copy. */
+function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** Most texts are digests and UUIDs, which need no encoding. */
@@ -129,12 +148,15 @@ const encoded = (text: string): string => (PLAIN.test(text) ? text : encodeURICo
 const decoded = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
 
 const NEWLINE = 0x0a
+const RECORD = /^[a-z]+ \d+ \d+ \d+ [a-z]+ \d+ /
 
 /** scripts.ts lists the fields of the first line. Texts are encoded, so they contain no spaces. */
 function recordOf(reply: unknown): KeyRecord {
   const value = bytesOf(reply)
   const end = value.indexOf(NEWLINE)
-  const fields = value.toString('latin1', 0, end).split(' ')
+  const line = value.toString('latin1', 0, end)
+  if (!RECORD.test(line)) throw new Error('a key of this prefix does not hold a record')
+  const fields = line.split(' ')
   const [state, fence, lockUntil, expiresAt, after, lockedAt, fingerprint = '', holder = ''] = fields
   return {
     state: state as KeyState,
