@@ -1,3 +1,4 @@
+import { changeAll, isDistributed, ON_NODE } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
@@ -49,11 +50,44 @@ const ADD_MESSAGES = statement(
    on conflict (shard, id) do nothing`,
 )
 
+/* The same as two statements: see driver/shapes.ts. */
+const EXTEND_LANES = statement(
+  'extend_outbox_lanes',
+  `insert into ledger.outbox_lane as l (shard, id, topic, tail)
+   select m.shard, m.lane, min(m.topic), count(*)
+   from ${ON_NODE}
+   cross join json_to_recordset($1::json) m(shard smallint, lane uuid, topic text)
+   group by m.shard, m.lane order by m.shard, m.lane
+   on conflict (shard, id) do update set tail = l.tail + excluded.tail`,
+)
+
+/* The lanes are locked, so their tails are those of EXTEND_LANES. */
+const ADD_TO_LANES = statement(
+  'add_to_outbox_lanes',
+  `insert into ledger.outbox (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, key, headers, payload)
+   select g.shard, g.id, g.lane, l.tail - g.many + g.place, g.receipt_id, g.subscriber, g.tenant, g.topic, g.key,
+     g.headers, g.payload::json
+   from (
+     select m.*, count(*) over (partition by shard, lane) as many,
+       row_number() over (partition by shard, lane order by n) as place
+     from json_to_recordset($1::json) m(n integer, shard smallint, id uuid, lane uuid, receipt_id uuid,
+       subscriber integer, tenant text, topic text, key text, headers json, payload text)
+   ) g
+   join ledger.outbox_lane l on l.shard = g.shard and l.id = g.lane
+   on conflict (shard, id) do nothing`,
+)
+
 /** Call it inside the transaction of the business write. */
 export async function addMessages(db: Queryable, messages: readonly NewMessage[]): Promise<void> {
   if (messages.length === 0) return
   const records = messages.map(({ receiptId, ...message }, n) => ({ n, receipt_id: receiptId, ...message }))
-  await change(db, ADD_MESSAGES, [JSON.stringify(records)])
+  const values = [JSON.stringify(records)]
+  if (isDistributed(db)) {
+    await changeAll(db, [
+      [EXTEND_LANES, values],
+      [ADD_TO_LANES, values],
+    ])
+  } else await change(db, ADD_MESSAGES, values)
 }
 
 /** A message that waits to be published. */
