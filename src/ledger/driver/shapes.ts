@@ -57,3 +57,11 @@ export async function changeAll(db: Queryable, statements: readonly Filled[]): P
  * rows on the coordinator and copy them.
  */
 export const ON_NODE = `(select from ledger.setting where name = 'shards') node`
+
+/**
+ * A condition that is always true, for an INSERT whose SELECT reads a table of the ledger and calls
+ * a stable function, or relies on a default of now(). Citus 13.2 sends a broken text for it (an
+ * empty `IS NOT NULL` condition). A volatile function makes Citus read the rows first, on the node
+ * of the ledger, and then insert them there.
+ */
+export const NOT_PUSHED = 'random() >= 0'

@@ -43,6 +43,7 @@ const RECORD_STEP = statement(
      select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb, $7::smallint, $8::bytea from live
    )
    select 1 / count(*), ${DURABLE} from live`,
+  { only: 'plain' },
 )
 
 /* Follows `requireLive` in one transaction: see driver/shapes.ts. */

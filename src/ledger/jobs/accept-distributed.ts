@@ -12,11 +12,12 @@ import {
   RECEIPT,
   SEALED_PAYLOAD,
 } from './accept-parameters.ts'
-import { runnableBy, stateFor } from './accept-statements.ts'
+import { runnableBy } from './accept-statements.ts'
 
 /*
  * Accept on a distributed ledger, as up to four statements in one transaction: see
- * driver/shapes.ts. The conditions are those of accept-statements.ts.
+ * driver/shapes.ts. The conditions are those of accept-statements.ts. Times are parameters, because
+ * Citus 13 cannot route an INSERT with a SELECT that calls now(): see NOT_PUSHED.
  */
 
 /*
@@ -25,7 +26,7 @@ import { runnableBy, stateFor } from './accept-statements.ts'
  */
 const BEGIN = statement(
   'accept_begin',
-  `select ${DURABLE}, (extract(epoch from clock_timestamp()) * 1000000)::bigint as clock
+  `select ${DURABLE}, (extract(epoch from clock_timestamp()) * 1000000)::bigint as clock, now()::text as now
    from ${ON_NODE}`,
 )
 
@@ -37,14 +38,17 @@ const FORGOTTEN_KEY = statement(
    limit 1`,
 )
 
+/** The time of the transaction on the node. */
+const NOW: Parameter = { type: 'timestamptz', encode: ({ now }) => now ?? null }
+
 const recording = (name: string, payload: Record<string, Parameter>): AcceptStatement => {
-  const frame = frameOf({ ...RECEIPT, ...payload })
+  const frame = frameOf({ ...RECEIPT, ...payload, now: NOW })
   const { at, columns } = frame
   return frame.statement(
     name,
     `insert into ledger.receipt
-       (${frame.into})
-     select ${frame.from}
+       (${frame.into}, received_at)
+     select ${frame.from}, ${at.now}
      from ${ON_NODE}
      cross join unnest(${columns.map((each) => at[each]).join(', ')})
        i(${columns.join(', ')})
@@ -59,10 +63,17 @@ const RECORD_SEALED = recording('accept_sealed_receipts', SEALED_PAYLOAD)
 const shardOfId = (id: string, shards: string): string =>
   `(get_byte(uuid_send(${id}), 0) % ${shards}::integer)::smallint`
 
+const STATE = 'state, worker, fence, attempt, started_at'
+const stateAt = (now: string): string => `case when u.id is null then 'received'::ledger.job_state
+       else 'processing'::ledger.job_state end,
+     case when u.id is not null then $4::integer end, case when u.id is null then 0 else 1 end,
+     case when u.id is null then 0 else 1 end, case when u.id is not null then ${now} end`
+
 const BRING = statement(
   'accept_jobs',
-  `insert into ledger.job (shard, receipt_id, subscriber, state, worker, fence, attempt, started_at)
-   select ${shardOfId('j.receipt_id', '$5')}, j.receipt_id, j.subscriber, ${stateFor('$4::integer')}
+  `insert into ledger.job (shard, receipt_id, subscriber, ${STATE}, born_at, due_at)
+   select ${shardOfId('j.receipt_id', '$5')}, j.receipt_id, j.subscriber, ${stateAt('$6::timestamptz')},
+     $6::timestamptz, $6::timestamptz
    from ${ON_NODE}
    cross join unnest($1::uuid[], $2::integer[], $3::boolean[]) j(receipt_id, subscriber, born)
    left join (${runnableBy('$4::integer')}) u on j.born and u.id = j.subscriber
@@ -84,13 +95,13 @@ const LOCK_LANES = statement(
 const BRING_IN_ORDER = statement(
   'accept_jobs_in_lanes',
   `insert into ledger.job
-     (shard, receipt_id, subscriber, state, worker, fence, attempt, started_at, due_at, lane, lane_seq)
-   select ${shardOfId('p.receipt_id', '$5')}, p.receipt_id, p.subscriber, ${stateFor('$4::integer')},
-     case when p.lane is null then now() else 'infinity' end, p.lane, l.seq - l.added + p.number
+     (shard, receipt_id, subscriber, ${STATE}, born_at, due_at, lane, lane_seq)
+   select ${shardOfId('p.receipt_id', '$5')}, p.receipt_id, p.subscriber, ${stateAt('$6::timestamptz')},
+     $6::timestamptz, case when p.lane is null then $6::timestamptz else 'infinity' end, p.lane, l.seq - l.added + p.number
    from ${ON_NODE}
    cross join (
      select j.*, row_number() over (partition by j.lane order by j.place) as number
-     from unnest($1::uuid[], $2::integer[], $3::boolean[], $6::uuid[], $7::integer[])
+     from unnest($1::uuid[], $2::integer[], $3::boolean[], $7::uuid[], $8::integer[])
        j(receipt_id, subscriber, born, lane, place)
    ) p
    left join ledger.lane l on l.shard = ${shardOfId('p.lane', '$5')} and l.id = p.lane
@@ -104,6 +115,11 @@ interface Exception {
   readonly held: number | null
 }
 
+interface Begun {
+  readonly clock: string
+  readonly now: string
+}
+
 interface Brought {
   readonly receipt_id: string
   readonly subscriber: number
@@ -113,7 +129,7 @@ interface Brought {
 /** Inserts a batch. Returns a row without an id if a data key was forgotten. */
 export function acceptDistributed(db: Queryable, batch: Batch): Promise<Exception[]> {
   return together(db, async (client) => {
-    const [begun] = await rows<{ clock: string }>(client, BEGIN)
+    const [begun] = await rows<Begun>(client, BEGIN)
     if (!begun) throw new Error('the ledger has no setting "shards"')
     const keys = new Set(batch.receipts.flatMap(({ seal }) => seal?.dataKey ?? []))
     if (keys.size > 0 && (await rows(client, FORGOTTEN_KEY, [binary.integers([...keys])])).length > 0)
@@ -122,9 +138,9 @@ export function acceptDistributed(db: Queryable, batch: Batch): Promise<Exceptio
     const recorded = await rows<{ id: string }>(
       client,
       recording,
-      recording.parameters.map(({ encode }) => encode(batch)),
+      recording.parameters.map(({ encode }) => encode({ ...batch, now: begun.now })),
     )
-    const brought = await bring(client, onlyOf(batch, new Set(recorded.map(({ id }) => id))), begun.clock)
+    const brought = await bring(client, onlyOf(batch, new Set(recorded.map(({ id }) => id))), begun)
     const held = batch.worker === undefined ? [] : brought.filter(({ state }) => state === 'received')
     return [
       ...missingIn(batch, recorded).map((id) => ({ id, held: null })),
@@ -150,7 +166,7 @@ function onlyOf(batch: Batch, recorded: ReadonlySet<string>): Batch {
   }
 }
 
-async function bring(client: Queryable, batch: Batch, clock: string): Promise<Brought[]> {
+async function bring(client: Queryable, batch: Batch, { clock, now }: Begun): Promise<Brought[]> {
   const { jobs, jobReceipts, worker, shards } = batch
   if (jobs.length === 0) return []
   const lanes = binary.uuids(jobs.map(({ lane }) => lane))
@@ -160,6 +176,7 @@ async function bring(client: Queryable, batch: Batch, clock: string): Promise<Br
     binary.booleans(jobs.map(({ bornLeased }) => bornLeased)),
     worker ?? null,
     shards,
+    now,
   ]
   if (jobs.every(({ lane }) => lane === undefined)) return rows<Brought>(client, BRING, values)
   await rows(client, LOCK_LANES, [lanes, shards, clock])

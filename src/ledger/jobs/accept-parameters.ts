@@ -15,6 +15,8 @@ export interface Batch {
   readonly jobReceipts: readonly string[]
   readonly worker: number | undefined
   readonly shards: number
+  /** The time of the transaction, for statements that do not call now(). */
+  readonly now?: string
 }
 
 export interface Parameter {
@@ -99,7 +101,7 @@ export interface Frame {
   readonly into: string
   readonly from: string
   /** Defines a statement, and finds the parameters that it is sent. */
-  statement(name: string, text: string): AcceptStatement
+  statement(name: string, text: string, options?: Pick<Statement, 'only'>): AcceptStatement
 }
 
 export interface AcceptStatement extends Statement {
@@ -120,11 +122,11 @@ export function frameOf(parameters: Readonly<Record<string, Parameter>>): Frame 
     from: columns
       .map((each) => (each === 'source' ? `(${at.tenants})[source], (${at.sources})[source]` : each))
       .join(', '),
-    statement(name, text) {
+    statement(name, text, options) {
       const used = names.filter((each) => text.includes(at[each] ?? ''))
       const last = names.indexOf(used.at(-1) ?? '')
       const sent = names.slice(0, last + 1).flatMap((each) => parameters[each] ?? [])
-      return { ...statement(name, text), parameters: sent }
+      return { ...statement(name, text, options), parameters: sent }
     },
   }
 }

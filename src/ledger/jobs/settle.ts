@@ -126,6 +126,7 @@ const SETTLE = statement(
    ), `,
     LOST,
   ),
+  { only: 'plain' },
 )
 
 /* Returns the runs to record as well: see driver/shapes.ts. */
@@ -133,7 +134,7 @@ const SETTLE_ONLY = statement(
   'settle_only',
   settleOf(
     '',
-    `select n::integer as place, e.attempt, e.started_at::text as "startedAt"
+    `select n::integer as place, e.attempt, e.started_at::text as "startedAt", now()::text as now
    from generate_series(1, cardinality($2)) n
    left join ended e on e.place = n
    where e.place is null or ${IS_TOLD}`,
@@ -142,8 +143,9 @@ const SETTLE_ONLY = statement(
 
 const TELL = statement(
   'tell_attempts',
-  `insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error, stack)
-   select i.*
+  `insert into ledger.attempt
+     (shard, receipt_id, subscriber, fence, number, started_at, outcome, error, stack, ended_at)
+   select i.*, $10::timestamptz
    from ${ON_NODE}
    cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::timestamptz[],
      $7::text[], $8::text[], $9::text[]) i`,
@@ -153,6 +155,7 @@ const TELL = statement(
 interface SettledPlace extends Lost {
   readonly attempt: number | null
   readonly startedAt: string
+  readonly now: string
 }
 
 function settleDistributed(db: Queryable, batch: readonly Settlement[]): Promise<Lost[]> {
@@ -176,6 +179,7 @@ async function tell(
     binary.texts(runs.map(({ state }) => state)),
     binary.texts(runs.map(({ reason }) => reason)),
     binary.texts(runs.map(({ stack }) => stack)),
+    places[0]?.now,
   ])
 }
 
@@ -267,6 +271,7 @@ const STOP = statement(
    )
    insert into ledger.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
    select $1::smallint, $2::uuid, $3::integer, $6::smallint, $7::uuid from stopped`,
+  { only: 'plain' },
 )
 
 const STOP_ONLY = statement(

@@ -84,6 +84,10 @@ export async function moveToNode(pool: Pool, { host, port }: CitusNode): Promise
         `the ledger ${schema} is not distributed; run \`hookonce migrate --distribute\` first`,
       )
     await client.query(ALLOW_TRIGGERS)
-    await client.query('select citus_schema_move($1::regnamespace, $2::text, $3::integer)', [schema, host, port])
+    await client.query('select citus_schema_move($1::regnamespace, $2::text, $3::integer)', [
+      schema,
+      host,
+      port,
+    ])
   })
 }

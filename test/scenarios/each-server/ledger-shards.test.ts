@@ -25,6 +25,7 @@ const OF_MANY_SHARDS = [
   'lock_expired',
   'settle',
   'settle_lanes',
+  'settle_only',
 ]
 
 /** They read views that only some versions of PostgreSQL have, and no row of the ledger. */
