@@ -1,7 +1,7 @@
 import { HookonceError } from '../model/errors.ts'
-import { ledgerNames } from '../model/ledger-names.ts'
+import { allLedgerNames, ledgerNames } from '../model/ledger-names.ts'
 import { listLedgers } from '../operate/ledgers.ts'
-import { migrateDatabase } from '../operate/migrate.ts'
+import { isOnCitus, migrateDatabase, moveLedger } from '../operate/migrate.ts'
 import { moveTenant } from '../operate/move-tenant.ts'
 import { isSet } from '../operate/tables.ts'
 import { actorOf } from './actor.ts'
@@ -12,13 +12,15 @@ import { print, printJson, safe, table } from './print.ts'
 const usage = `hookonce ledgers [list] [--dir DIR] [--json]
 hookonce ledgers add [--json]
 hookonce ledgers move TENANT LEDGER --why TEXT [--by NAME] [--drain 60s] [--dir DIR] [--json]
+hookonce ledgers move LEDGER --node HOST:PORT [--json]
 
 Needs HOOKONCE_LEDGERS: the number of ledgers, or the option \`ledgers\` as JSON.
 
 list shows each ledger, whether it can be read, and its tenants.
-add makes the next ledger in DATABASE_URL, and prints what to set.
+add makes the next ledger in DATABASE_URL, and prints what to set. It is distributed if the first ledger is.
 move moves a tenant with all of its events to another ledger. Deliveries of the tenant are answered 503 meanwhile, and
-runs that take longer than --drain run again there. If it is interrupted, start it again: it continues.`
+runs that take longer than --drain run again there. If it is interrupted, start it again: it continues.
+move --node moves a whole ledger to another node of its Citus cluster, while it is used.`
 
 export const ledgers: Command = {
   usage,
@@ -28,11 +30,13 @@ export const ledgers: Command = {
       by: { type: 'string' },
       why: { type: 'string' },
       drain: { type: 'string', default: '60s' },
+      node: { type: 'string' },
     })
     const [verb = 'list', tenant, to] = positionals
     if (verb === 'list') return list(values)
     if (verb === 'add') return add(values)
     if (verb !== 'move') throw usageError({ usage }, `unexpected argument "${verb}"`)
+    if (values.node !== undefined) return moveWhole(values, tenant, values.node)
     if (tenant === undefined || to === undefined)
       throw usageError({ usage }, 'move needs a tenant and the name of a ledger')
     if (values.why === undefined) throw usageError({ usage }, 'move needs --why')
@@ -59,12 +63,36 @@ async function list({ dir, json }: ListValues): Promise<void> {
     return listLedgers(all)
   })
   if (json) return printJson(found)
-  const rows = found.map(({ name, schema, tenants, error }) => [
+  const hasNodes = found.some(({ node }) => node !== undefined)
+  const rows = found.map(({ name, schema, tenants, node, error }) => [
     name,
     error === undefined ? (schema ?? 'not migrated') : 'cannot be read',
+    ...(hasNodes ? [node ?? '-'] : []),
     error ?? (tenants.join(', ') || '-'),
   ])
-  print(table(['ledger', 'schema', 'tenants'], rows))
+  print(table(['ledger', 'schema', ...(hasNodes ? ['node'] : []), 'tenants'], rows))
+}
+
+async function moveWhole(
+  { json }: Pick<ListValues, 'json'>,
+  ledger: string | undefined,
+  address: string,
+): Promise<void> {
+  const [, host, port] = /^(.+):(\d+)$/.exec(address) ?? []
+  if (ledger === undefined) throw usageError({ usage }, 'move --node needs the name of a ledger')
+  if (host === undefined) throw usageError({ usage }, `--node must be HOST:PORT, not "${address}"`)
+  const all = await ledgersOf()
+  if (!all) throw withoutLedgers()
+  const names = allLedgerNames(schemaFrom(process.env), all)
+  if (!names.includes(ledger))
+    throw new HookonceError(
+      'CONFIG_INVALID',
+      `there is no ledger "${ledger}"; the ledgers are ${names.join(', ')}`,
+    )
+  const database = all.placement[ledger] ?? databaseOf(process.env)
+  await moveLedger(database, ledger, { host, port: Number(port) })
+  if (json) printJson({ ledger, node: address })
+  else print(safe(`moved ${ledger} to ${address}`))
 }
 
 async function add({ json }: Pick<ListValues, 'json'>): Promise<void> {
@@ -72,7 +100,9 @@ async function add({ json }: Pick<ListValues, 'json'>): Promise<void> {
   if (!all) throw withoutLedgers()
   const count = all.count + 1
   const name = ledgerNames(schemaFrom(process.env), count).at(-1) ?? ''
-  const applied = await migrateDatabase(databaseOf(process.env), name, { number: all.count })
+  const database = databaseOf(process.env)
+  const isDistributed = await isOnCitus(database, ledgerNames(schemaFrom(process.env), 1)[0] ?? '')
+  const applied = await migrateDatabase(database, name, { number: all.count, isDistributed })
   if (json) return printJson({ ledger: name, count, applied })
   print(`created ${name}: set the number of ledgers to ${count} in every process and in HOOKONCE_LEDGERS`)
 }

@@ -6,12 +6,13 @@ import { type Command, parse, usageError } from './command.ts'
 import { ledgersOf, schemaFrom } from './open-ledger.ts'
 import { print, printJson } from './print.ts'
 
-const usage = `DATABASE_URL=postgres://… hookonce migrate [--ledgers N] [--config FILE] [--keys [--table NAME]] [--json]
+const usage = `DATABASE_URL=postgres://… hookonce migrate [--ledgers N] [--distribute] [--config FILE] [--keys [--table NAME]] [--json]
 
 Brings the tables of the ledger up to date. They are in the schema \`hookonce\`, or in the one that
 HOOKONCE_SCHEMA names. Two migrations at once are safe.
 
   --ledgers N   makes or migrates N ledgers, in the schemas hookonce_0, hookonce_1 and so on
+  --distribute  gives the schema of each ledger to Citus, which places it on one of its nodes
   --config FILE takes the database and the ledgers from a gateway's configuration, with their servers
   --keys        creates the table of postgresKeys() instead, for apps whose database user may not create tables
   --table NAME  the name of that table, if it is not hookonce_key`
@@ -24,6 +25,7 @@ export const migrate: Command = {
       keys: { type: 'boolean', default: false },
       table: { type: 'string' },
       ledgers: { type: 'string' },
+      distribute: { type: 'boolean', default: false },
       config: { type: 'string' },
     })
     const config = values.config === undefined ? undefined : await readConfig(values.config, process.env)
@@ -40,12 +42,13 @@ export const migrate: Command = {
     }
     const schema = schemaFrom(process.env)
     const ledgers = await ledgersOf(values, config)
+    const target = { isDistributed: values.distribute }
     if (ledgers) {
-      const migrated = await migrateLedgers(database, schema, ledgers)
+      const migrated = await migrateLedgers(database, schema, ledgers, target)
       if (values.json) return printJson({ ledgers: migrated })
       return print(migrated.map(({ ledger, applied }) => `${ledger}: ${appliedText(applied)}`).join('\n'))
     }
-    const applied = await migrateDatabase(database, schema)
+    const applied = await migrateDatabase(database, schema, target)
     if (values.json) printJson({ applied })
     else print(appliedText(applied))
   },

@@ -1,6 +1,6 @@
 import type { QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/driver/in-transaction.ts'
-import { schemaOf, setSchema } from '../ledger/driver/schema.ts'
+import { markLike } from '../ledger/driver/schema.ts'
 import { commitAndReset, isReset, resetSession } from '../ledger/driver/sessions.ts'
 import { isConflict, MAX_TRIES, sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
@@ -213,7 +213,7 @@ function inAdapterTransaction<Result>(
         return { rows: [...rows], rowCount: rows.length }
       },
     }
-    const db = setSchema(onNative, schemaOf(business.pool))
+    const db = markLike(onNative, business.pool)
     // Same timeout as in transactions of hookonce: a frozen process must not keep its locks.
     await query(SET_IDLE_TIMEOUT, [String(Math.ceil(subscriber.timeoutMs))])
     const result = await step.perform(step.onAdapter(db), native)

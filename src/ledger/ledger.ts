@@ -3,7 +3,7 @@ import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
 import { quietPool } from '../sql/quiet-pool.ts'
 import { IDLE_MS, limitIdle } from './driver/in-transaction.ts'
-import { schemaOf, setSchema, viewOf } from './driver/schema.ts'
+import { schemaOf, setSchema, setShape, viewOf } from './driver/schema.ts'
 import { resetSessions } from './driver/sessions.ts'
 import { cutWhenSilent } from './driver/silent-server.ts'
 import { UnpreparedClient } from './driver/unprepared.ts'
@@ -13,6 +13,7 @@ import type { Notice } from './embedded/fetch.ts'
 import { listen, type OnWork, type WorkListener } from './jobs/announce.ts'
 import { checkSchema, isMigrated, migrate } from './migrations/migrate.ts'
 import { openFailure } from './open-failure.ts'
+import { findShape } from './places/citus.ts'
 import { ledgerNumber, separateIds } from './places/id-range.ts'
 import type { MasterKey } from './vault/master-keys.ts'
 import { openVault, type Vault } from './vault/vault.ts'
@@ -213,11 +214,14 @@ async function connect(options: LedgerOptions, { url, business, embedded }: Reac
     if (options.migrate === 'auto' && !(await isMigrated(pool)))
       await migrateBy(opened({ max: 1 }), options.isOneOfMany === true)
     const { shards } = await checkSchema(pool)
+    const shape = await findShape(pool)
+    const handlers = own ?? (business ? viewOf(business, schema) : pool)
+    for (const each of [pool, writes, readings, operators, handlers]) setShape(each, shape)
     const hears = options.prepare === 'on' ? (onWork: OnWork) => listen(config, schema, onWork) : undefined
     return {
       pool,
       vault: openVault(pool, options.masterKeys ?? []),
-      business: own ?? (business ? viewOf(business, schema) : pool),
+      business: handlers,
       readings,
       operators,
       writes,

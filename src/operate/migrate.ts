@@ -3,24 +3,54 @@ import { setSchema } from '../ledger/driver/schema.ts'
 import { checkedUrl } from '../ledger/ledger.ts'
 import { migrate } from '../ledger/migrations/migrate.ts'
 import { openFailure } from '../ledger/open-failure.ts'
+import { type CitusNode, distribute, moveToNode, nodeOf } from '../ledger/places/citus.ts'
 import { ledgerNumber, separateIds } from '../ledger/places/id-range.ts'
 import { allLedgerNames, type LedgersOptions } from '../model/ledger-names.ts'
 import { quietPool } from '../sql/quiet-pool.ts'
+
+interface MigrationTarget {
+  /** The number of one of several ledgers. */
+  readonly number?: number | undefined
+  /** Whether Citus gets the schema, to place it on a node. */
+  readonly isDistributed?: boolean
+}
 
 /** Brings the schema of a database up to date. Returns the names of the migrations it applied. */
 export function migrateDatabase(
   database: string,
   schema: string,
-  { number }: { readonly number?: number | undefined } = {},
+  { number, isDistributed = false }: MigrationTarget = {},
 ): Promise<string[]> {
+  return onLedger(database, schema, async (pool) => {
+    const applied = await migrate(pool)
+    if (number !== undefined && applied.length > 0) await separateIds(pool, number)
+    if (isDistributed) await distribute(pool)
+    return applied
+  })
+}
+
+/** Whether Citus has distributed this ledger. */
+export function isOnCitus(database: string, ledger: string): Promise<boolean> {
+  return onLedger(database, ledger, async (pool) => (await nodeOf(pool)) !== undefined)
+}
+
+/** Moves a ledger to another node of its Citus cluster, while it is used. */
+export function moveLedger(database: string, ledger: string, node: CitusNode): Promise<void> {
+  return onLedger(database, ledger, (pool) => moveToNode(pool, node))
+}
+
+/** Runs work on a connection without a response timeout: a large ledger takes long. */
+function onLedger<Result>(
+  database: string,
+  schema: string,
+  work: (pool: pg.Pool) => Promise<Result>,
+): Promise<Result> {
   return onDatabase(database, async (url) => {
     const pool = quietPool(
       new pg.Pool({ connectionString: url, max: 1, application_name: 'hookonce migrate' }),
     )
     try {
-      const applied = await migrate(setSchema(pool, schema))
-      if (number !== undefined && applied.length > 0) await separateIds(pool, number)
-      return applied
+      return await work(setSchema(pool, schema))
     } finally {
       await pool.end()
     }
@@ -37,11 +67,13 @@ export async function migrateLedgers(
   database: string,
   schema: string,
   ledgers: LedgersOptions,
+  { isDistributed = false }: Pick<MigrationTarget, 'isDistributed'> = {},
 ): Promise<MigratedLedger[]> {
   const migrated: MigratedLedger[] = []
   for (const ledger of allLedgerNames(schema, ledgers)) {
     const applied = await migrateDatabase(ledgers.placement[ledger] ?? database, ledger, {
       number: ledgers.also.includes(ledger) ? undefined : ledgerNumber(ledger),
+      isDistributed,
     })
     migrated.push({ ledger, applied })
   }

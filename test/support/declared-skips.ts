@@ -14,10 +14,14 @@ export const NEEDS_PYTHON = 'needs python3'
 /** npm has the Node.js releases and package managers only for this platform. */
 export const NEEDS_LINUX_X64 = 'needs Linux on x64: npm has the programs for it'
 
+/** Citus is no package of npm or Debian: its image runs it (deploy/citus/). */
+export const NEEDS_CITUS = 'needs HOOKONCE_CITUS_URL to name a database of a Citus cluster'
+
 /** Reasons for which a test may be skipped even in CI. */
 export const DECLARED_SKIPS: ReadonlySet<string> = new Set([
   NEEDS_FIRESTORE_EMULATOR,
   NEEDS_GIT_HISTORY,
   NEEDS_PYTHON,
   NEEDS_LINUX_X64,
+  NEEDS_CITUS,
 ])

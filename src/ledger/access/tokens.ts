@@ -105,13 +105,15 @@ export async function revokeToken(db: Queryable, idOrName: string): Promise<Toke
 }
 
 /* Each log-in adds a session, and also removes expired sessions. */
+const SWEEP_SESSIONS = statement(
+  'sweep_sessions',
+  `delete from ledger.session where hash in (
+     select hash from ledger.session where expires_at <= now() order by expires_at limit 100)`,
+)
+
 const ADD_SESSION = statement(
   'add_session',
-  `with over as (
-     delete from ledger.session where hash in (
-       select hash from ledger.session where expires_at <= now() order by expires_at limit 100)
-   )
-   insert into ledger.session (hash, token, expires_at)
+  `insert into ledger.session (hash, token, expires_at)
    values ($1::bytea, $2::uuid, now() + $3::float8 * interval '1 millisecond')
    returning expires_at as "expiresAt"`,
 )
@@ -124,6 +126,7 @@ export interface NewSession {
 }
 
 export async function addSession(db: Queryable, { hash, token, lifeMs }: NewSession): Promise<Date> {
+  await change(db, SWEEP_SESSIONS)
   const [added] = await rows<{ expiresAt: Date }>(db, ADD_SESSION, [hash, token ?? null, lifeMs])
   if (!added) throw new Error('the ledger added no session')
   return added.expiresAt

@@ -60,10 +60,12 @@ export async function beginAlertRun(db: Queryable, everyMs: number): Promise<Ale
 
 const END_RUN = statement(
   'end_alert_run',
-  `update ledger.alert_run
-   set ran_at = now(), sent = $1::integer,
-     hour_began_at = case when hour_began_at > now() - interval '1 hour' then hour_began_at else now() end
-   where id = 1`,
+  `with hour as materialized (
+     select id, case when hour_began_at > now() - interval '1 hour' then hour_began_at else now() end as began_at
+     from ledger.alert_run where id = 1
+   )
+   update ledger.alert_run r set ran_at = now(), sent = $1::integer, hour_began_at = hour.began_at
+   from hour where r.id = hour.id`,
 )
 
 export async function endAlertRun(db: Queryable, sent: number): Promise<void> {
@@ -148,7 +150,8 @@ const ACKNOWLEDGE = statement(
   'acknowledge_alert',
   `update ledger.alert
    set acknowledged_at = now(), acknowledged_by = $2, acknowledged_why = $3,
-     muted_until = case when $4::float8 is null then muted_until else now() + $4::float8 * interval '1 millisecond' end
+     muted_until = case when $4::float8 is null then muted_until else clock.until end
+   from (select now() + $4::float8 * interval '1 millisecond' as until) clock
    where id = $1 and resolved_at is null
    returning ${ALERT}`,
 )

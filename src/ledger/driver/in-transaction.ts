@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
 import { DURABLE, DURABLE_SESSION } from '../../sql/durable.ts'
-import { schemaOf, setSchema } from './schema.ts'
+import { markLike } from './schema.ts'
 import { sqlStateOf } from './sql-state.ts'
 import type { PreparedStatement } from './statement.ts'
 
@@ -18,7 +18,7 @@ export async function withConnection<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = setSchema(await pool.connect(), schemaOf(pool))
+  const client = markLike(await pool.connect(), pool)
   let broken: Error | undefined
   // The pool handles errors of idle connections only. A connection in use also emits 'error' when
   // it breaks; without a listener, that would end the process. Its query fails as well.

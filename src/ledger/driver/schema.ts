@@ -9,6 +9,28 @@ import { DEFAULT_SCHEMA } from '../../model/schema-name.ts'
 
 const schemas = new WeakMap<object, string>()
 
+/** How the statements of a ledger are written: see shapes.ts. */
+export type Shape = 'plain' | 'distributed'
+
+const shapes = new WeakMap<object, Shape>()
+
+/** Tests set this to run the distributed shapes on a server without Citus. */
+const DEFAULT_SHAPE: Shape = process.env.HOOKONCE_TEST_SHAPES === 'distributed' ? 'distributed' : 'plain'
+
+export function shapeOf(db: object): Shape {
+  return shapes.get(db) ?? DEFAULT_SHAPE
+}
+
+export function setShape(db: object, shape: Shape): void {
+  shapes.set(db, shape)
+}
+
+/** Marks a connection with the schema and the shape of its pool. */
+export function markLike<Db extends object>(db: Db, pool: object): Db {
+  shapes.set(db, shapeOf(pool))
+  return setSchema(db, schemaOf(pool))
+}
+
 /** The schema of a pool or connection. Unmarked pools use the default. */
 export function schemaOf(db: object): string {
   return schemas.get(db) ?? DEFAULT_SCHEMA

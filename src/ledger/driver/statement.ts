@@ -1,5 +1,5 @@
 import type { QueryResultRow } from 'pg'
-import { inSchemaText, schemaOf } from './schema.ts'
+import { inSchemaText, schemaOf, shapeOf } from './schema.ts'
 
 /** Runs queries: a pool, or one of its connections inside a transaction. */
 export interface Queryable {
@@ -15,6 +15,8 @@ export interface Statement {
   readonly name: string
   /** SQL that calls the schema `ledger`. */
   readonly text: string
+  /** `plain`: a distributed ledger sends other statements instead (shapes.ts). */
+  readonly only?: 'plain'
 }
 
 /** A statement for one schema, which `pg` prepares once per connection. */
@@ -23,22 +25,23 @@ export interface PreparedStatement {
   readonly text: string
 }
 
-const texts = new Map<string, string>()
+const defined = new Map<string, Statement>()
 
 /**
  * Defines a statement. Statements are constants at the top of their table's file. Names are unique:
  * `pg` rejects a different text under a name that is already prepared on the connection.
  */
-export function statement(name: string, text: string): Statement {
-  if ((texts.get(name) ?? text) !== text)
+export function statement(name: string, text: string, { only }: Pick<Statement, 'only'> = {}): Statement {
+  if ((defined.get(name)?.text ?? text) !== text)
     throw new Error(`a statement named "${name}" already exists; use a unique name`)
-  texts.set(name, text)
-  return { name, text }
+  const made: Statement = { name, text, ...(only ? { only } : {}) }
+  defined.set(name, made)
+  return made
 }
 
 /** Every statement of the modules that were loaded so far. */
 export function definedStatements(): Statement[] {
-  return Array.from(texts, ([name, text]) => ({ name, text }))
+  return [...defined.values()]
 }
 
 export async function rows<Row extends QueryResultRow>(
@@ -46,14 +49,14 @@ export async function rows<Row extends QueryResultRow>(
   statement: Statement,
   values: unknown[] = [],
 ): Promise<Row[]> {
-  const { name, text } = prepared(statement, schemaOf(db))
+  const { name, text } = prepared(statement, db)
   const result = await db.query({ name, text, values })
   return result.rows as Row[]
 }
 
 /** Runs a statement and returns how many rows it changed. */
 export async function change(db: Queryable, statement: Statement, values: unknown[] = []): Promise<number> {
-  const { name, text } = prepared(statement, schemaOf(db))
+  const { name, text } = prepared(statement, db)
   const result = await db.query({ name, text, values })
   return result.rowCount ?? 0
 }
@@ -61,8 +64,11 @@ export async function change(db: Queryable, statement: Statement, values: unknow
 /** By schema. A process has few of them, so nothing is ever removed. */
 const preparedIn = new Map<string, WeakMap<Statement, PreparedStatement>>()
 
-/** The statement for this schema. */
-function prepared(statement: Statement, schema: string): PreparedStatement {
+/** The statement for the schema of a pool or connection. */
+function prepared(statement: Statement, db: object): PreparedStatement {
+  if (statement.only === 'plain' && shapeOf(db) === 'distributed')
+    throw new Error(`the statement "${statement.name}" does not run on a distributed ledger`)
+  const schema = schemaOf(db)
   let known = preparedIn.get(schema)
   if (known === undefined) {
     known = new WeakMap()

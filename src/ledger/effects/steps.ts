@@ -1,5 +1,7 @@
 import { DURABLE } from '../../sql/durable.ts'
+import { changeAll, isDistributed } from '../driver/shapes.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { REQUIRE_LIVE } from '../jobs/fence.ts'
 import type { JobRef } from '../jobs/job-ref.ts'
 
 /** A step of a job. Its name is used once in each epoch of the job. */
@@ -32,7 +34,7 @@ export async function findStep(db: Queryable, { job, epoch, name }: StepId): Pro
 const RECORD_STEP = statement(
   'record_step',
   `with live as materialized (
-     select from ledger.job
+     select 1 from ledger.job
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      for update
@@ -41,6 +43,14 @@ const RECORD_STEP = statement(
      select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb, $7::smallint, $8::bytea from live
    )
    select 1 / count(*), ${DURABLE} from live`,
+  { only: 'plain' },
+)
+
+/* Follows `requireLive` in one transaction: see driver/shapes.ts. */
+const ADD_STEP = statement(
+  'add_step',
+  `insert into ledger.step (shard, receipt_id, subscriber, fence, name, result, epoch, input_hash)
+   values ($1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $6::jsonb, $7::smallint, $8::bytea)`,
 )
 
 export interface StepRecord extends StepId {
@@ -51,16 +61,14 @@ export interface StepRecord extends StepId {
 
 export async function recordStep(db: Queryable, step: StepRecord): Promise<void> {
   const { job, name, result, epoch, inputHash = null } = step
-  await rows(db, RECORD_STEP, [
-    job.shard,
-    job.receiptId,
-    job.subscriber,
-    job.fence,
-    name,
-    result,
-    epoch,
-    inputHash,
-  ])
+  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
+  const values = [...run, name, result, epoch, inputHash]
+  if (isDistributed(db)) {
+    await changeAll(db, [
+      [REQUIRE_LIVE, run],
+      [ADD_STEP, values],
+    ])
+  } else await rows(db, RECORD_STEP, values)
 }
 
 /* The steps that record the hand-over of a run: writes, messages, or both. */

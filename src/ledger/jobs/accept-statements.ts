@@ -1,93 +1,13 @@
 import { WITH_DURABLE } from '../../sql/durable.ts'
-import * as binary from '../driver/binary.ts'
-import { type Statement, statement } from '../driver/statement.ts'
-import type { NewJob, NewReceipt, NewWork, ReceiptSeal } from './new-work.ts'
-
-/** A batch, taken apart for its parameters. */
-export interface Batch {
-  readonly arrived: readonly NewWork[]
-  readonly receipts: readonly NewReceipt[]
-  /** One receipt of each tenant and source in the batch. */
-  readonly sources: readonly NewReceipt[]
-  /** For each receipt, the position of its tenant and source in `sources`, from 1. */
-  readonly positions: readonly number[]
-  readonly jobs: readonly NewJob[]
-  /** For each job, the id of its receipt. */
-  readonly jobReceipts: readonly string[]
-  readonly worker: number | undefined
-  readonly shards: number
-}
-
-interface Parameter {
-  readonly type: string
-  readonly encode: (batch: Batch) => unknown
-  /** An array with one element per receipt, inserted into the column of this name. */
-  readonly isColumn?: true
-}
-
-function column(type: string, encode: Parameter['encode']): Parameter {
-  return { type: `${type}[]`, encode, isColumn: true }
-}
-
-/*
- * The parameters of the accept statements, in the order of their numbers. A new column of the
- * receipt is one more line in RECEIPT: the inserts, the numbers and the values follow. Each
- * statement is sent the parameters up to the last one that its text names.
- */
-const RECEIPT = {
-  shard: column('smallint', ({ receipts }) => binary.smallints(receipts.map((r) => r.shard))),
-  id: column('uuid', ({ receipts }) => binary.uuids(receipts.map((r) => r.id))),
-  source: column('smallint', ({ positions }) => binary.smallints(positions)),
-  event_key: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.eventKey))),
-  event_type: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.eventType))),
-  object_id: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.objectId))),
-  occurred_at: column('timestamptz', ({ receipts }) =>
-    binary.timestamps(receipts.map((r) => r.occurredAtMs)),
-  ),
-  secret: column('smallint', ({ receipts }) => binary.smallints(receipts.map((r) => r.secret))),
-  tenants: { type: 'text[]', encode: ({ sources }) => binary.texts(sources.map((r) => r.tenant)) },
-  sources: { type: 'text[]', encode: ({ sources }) => binary.texts(sources.map((r) => r.source)) },
-} satisfies Record<string, Parameter>
-
-const PLAIN_PAYLOAD = {
-  headers: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.headers))),
-  body: column('bytea', ({ receipts }) => binary.byteas(receipts.map((r) => r.body))),
-} satisfies Record<string, Parameter>
-
-const SEALED_PAYLOAD = {
-  sealed: column('bytea', ({ receipts }) => binary.byteas(receipts.map((r) => sealOf(r).bytes))),
-  data_key: column('integer', ({ receipts }) => binary.integers(receipts.map((r) => sealOf(r).dataKey))),
-  body_sha256: column('bytea', ({ receipts }) => binary.byteas(receipts.map(keyedHashOf))),
-} satisfies Record<string, Parameter>
-
-const JOBS = {
-  jobReceipts: { type: 'uuid[]', encode: ({ jobReceipts }) => binary.uuids(jobReceipts) },
-  jobSubscribers: {
-    type: 'integer[]',
-    encode: ({ jobs }) => binary.integers(jobs.map((job) => job.subscriber)),
-  },
-  worker: { type: 'integer', encode: ({ worker }) => worker ?? null },
-  bornLeased: { type: 'boolean[]', encode: ({ jobs }) => binary.booleans(jobs.map((job) => job.bornLeased)) },
-  lanes: { type: 'uuid[]', encode: ({ jobs }) => binary.uuids(jobs.map((job) => job.lane)) },
-  places: { type: 'integer[]', encode: (batch) => binary.integers(placesOf(batch)) },
-  shards: { type: 'integer', encode: ({ shards }) => shards },
-} satisfies Record<string, Parameter>
-
-function sealOf({ id, seal }: NewReceipt): ReceiptSeal {
-  if (!seal) throw new Error(`receipt ${id} is not sealed, but others of its batch are`)
-  return seal
-}
-
-function keyedHashOf({ id, keyedHash }: NewReceipt): Uint8Array {
-  if (!keyedHash) throw new Error(`receipt ${id} is sealed, but its body is not hashed`)
-  return keyedHash
-}
-
-/** Each job's place in the order of arrival. */
-function placesOf({ arrived, jobReceipts }: Batch): number[] {
-  const places = new Map(arrived.map(({ receipt }, place) => [receipt.id, place]))
-  return jobReceipts.map((id) => places.get(id) ?? 0)
-}
+import {
+  type AcceptStatement,
+  frameOf,
+  JOBS,
+  type Parameter,
+  PLAIN_PAYLOAD,
+  RECEIPT,
+  SEALED_PAYLOAD,
+} from './accept-parameters.ts'
 
 /** Parts of a statement that check the data keys of sealed payloads. */
 interface KeyGuard {
@@ -118,9 +38,24 @@ const guardOf = (dataKeys: string): KeyGuard => ({
    select null::uuid, null::integer from alive where not ok`,
 })
 
-interface AcceptStatement extends Statement {
-  readonly parameters: readonly Parameter[]
-}
+/**
+ * A job is born leased only while its worker is alive, neither subscriber nor source is paused, and
+ * the subscriber's circuit is closed.
+ */
+export const runnableBy = (worker: string): string => `select s.id
+       from ledger.subscriber s
+       join ledger.source o on o.tenant = s.tenant and o.name = s.source
+       where s.paused_at is null and s.held_at is null and o.paused_at is null
+         and exists (select from ledger.worker w where w.id = ${worker} and w.dead_at is null)`
+
+/** The columns of a new job from `state` on. It is leased if its subscriber is in `u`. */
+const stateFor = (
+  worker: string,
+): string => `(case when u.id is null then 'received' else 'processing' end)::ledger.job_state,
+         case when u.id is not null then ${worker} end,
+         case when u.id is null then 0 else 1 end,
+         case when u.id is null then 0 else 1 end,
+         case when u.id is not null then now() end`
 
 /** The statements for one kind of payload. */
 interface AcceptStatements {
@@ -131,18 +66,8 @@ interface AcceptStatements {
 }
 
 function acceptStatements(name: string, payload: Record<string, Parameter>): AcceptStatements {
-  const parameters: Record<string, Parameter> = { ...RECEIPT, ...payload, ...JOBS }
-  const names = Object.keys(parameters)
-  /** Each parameter as it is written in a text: `$1::smallint[]`. */
-  const at = Object.fromEntries(
-    Object.entries(parameters).map(([each, { type }], index) => [each, `$${index + 1}::${type}`]),
-  ) as Readonly<Record<keyof typeof RECEIPT | keyof typeof JOBS, string>> & Readonly<Record<string, string>>
-  const columns = names.filter((each) => parameters[each]?.isColumn)
-  /** A receipt's row points to its tenant and source, which are sent once per batch. */
-  const columnsInto = columns.map((each) => (each === 'source' ? 'tenant, source' : each)).join(', ')
-  const columnsFrom = columns
-    .map((each) => (each === 'source' ? `(${at.tenants})[source], (${at.sources})[source]` : each))
-    .join(', ')
+  const frame = frameOf({ ...RECEIPT, ...payload, ...JOBS })
+  const { at, columns } = frame
   const guard = at.data_key === undefined ? NO_GUARD : guardOf(at.data_key)
 
   /*
@@ -154,12 +79,12 @@ function acceptStatements(name: string, payload: Record<string, Parameter>): Acc
    *   than inserting the rows.
    */
   function accept(suffix: string, brought: string, others = ''): AcceptStatement {
-    const { name: preparedName, text } = statement(
+    return frame.statement(
       name + suffix,
       `with ${WITH_DURABLE}, ${guard.before}recorded as (
      insert into ledger.receipt
-       (${columnsInto})
-     select ${columnsFrom}
+       (${frame.into})
+     select ${frame.from}
      from durable
      cross join unnest(${columns.map((each) => at[each]).join(', ')})
        i(${columns.join(', ')})${guard.where}
@@ -170,30 +95,14 @@ function acceptStatements(name: string, payload: Record<string, Parameter>): Acc
    select i.id, null::integer as held from unnest(${at.id}) i(id)
    where (select count(*) from recorded) < cardinality(${at.id})
      and not exists (select from recorded r where r.id = i.id)${others}${guard.after}`,
+      { only: 'plain' },
     )
-    const used = names.filter((each) => text.includes(at[each] ?? ''))
-    const last = names.indexOf(used.at(-1) ?? 'shards')
-    const sent = names.slice(0, last + 1).flatMap((each) => parameters[each] ?? [])
-    return { name: preparedName, text, parameters: sent }
   }
 
-  /*
-   * A job is born leased only while its worker is alive, neither subscriber nor source is paused,
-   * and the subscriber's circuit is closed.
-   */
   const runnable = `runnable as materialized (
-       select s.id
-       from ledger.subscriber s
-       join ledger.source o on o.tenant = s.tenant and o.name = s.source
-       where s.paused_at is null and s.held_at is null and o.paused_at is null
-         and exists (select from ledger.worker w where w.id = ${at.worker} and w.dead_at is null)
+       ${runnableBy(at.worker)}
      )`
-
-  const state = `(case when u.id is null then 'received' else 'processing' end)::ledger.job_state,
-         case when u.id is not null then ${at.worker} end,
-         case when u.id is null then 0 else 1 end,
-         case when u.id is null then 0 else 1 end,
-         case when u.id is not null then now() end`
+  const state = stateFor(at.worker)
 
   const held = `
      union all

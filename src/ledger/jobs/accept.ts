@@ -1,5 +1,8 @@
+import { isDistributed } from '../driver/shapes.ts'
 import { type Queryable, rows } from '../driver/statement.ts'
-import { ACCEPT, ACCEPT_SEALED, type Batch } from './accept-statements.ts'
+import { acceptDistributed } from './accept-distributed.ts'
+import type { Batch } from './accept-parameters.ts'
+import { ACCEPT, ACCEPT_SEALED } from './accept-statements.ts'
 import type { NewJob, NewReceipt, NewWork } from './new-work.ts'
 
 /** A receipt of the batch that already existed, or a job that was not born leased. */
@@ -23,15 +26,25 @@ export async function insertReceipts(
   batch: readonly NewWork[],
   { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
 ): Promise<Unusual[]> {
-  const { plain, leased, inOrder } = batch[0]?.receipt.seal ? ACCEPT_SEALED : ACCEPT
-  const accepting = hasOrder(batch) ? inOrder : worker === undefined ? plain : leased
   const parts = takeApart(batch, { worker, shards })
-  const values = accepting.parameters.map(({ encode }) => encode(parts))
-  const unusual = await rows<{ id: string | null; held: number | null }>(db, accepting, values)
+  const unusual = isDistributed(db) ? await acceptDistributed(db, parts) : await acceptPlain(db, parts)
   return unusual.map(({ id, held }) => {
     if (id === null) throw new DataKeyGone('a data key was forgotten after payloads were sealed with it')
     return { id, held }
   })
+}
+
+interface Exception {
+  readonly id: string | null
+  readonly held: number | null
+}
+
+function acceptPlain(db: Queryable, parts: Batch): Promise<Exception[]> {
+  const { arrived: batch, worker } = parts
+  const { plain, leased, inOrder } = batch[0]?.receipt.seal ? ACCEPT_SEALED : ACCEPT
+  const accepting = hasOrder(batch) ? inOrder : worker === undefined ? plain : leased
+  const values = accepting.parameters.map(({ encode }) => encode(parts))
+  return rows(db, accepting, values)
 }
 
 // Two receivers with the same events in their batches wait for each other's rows. If both insert in

@@ -62,12 +62,13 @@ const DECIDE = statement(
   'decide_effect',
   `update ledger.effect
    set state = $4::ledger.effect_state, reason = $5, result = $6::jsonb,
-     ended_at = case when $4 = 'started' then null else now() end,
+     ended_at = case when $4 = 'started' then null else clock.now end,
      -- To be called again with the same key: the clock of that key starts anew, and whoever asks first calls.
-     started_at = case when $4 = 'started' then now() else started_at end,
+     started_at = case when $4 = 'started' then clock.now else started_at end,
      fence = case when $4 = 'started' then 0 else fence end,
      -- Until then it belongs to a job that goes on: that job is not given up while the outcome is open.
      receipt_id = coalesce($7::uuid, receipt_id), subscriber = coalesce($8::integer, subscriber)
+   from (select now() as now) clock
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
 )
 

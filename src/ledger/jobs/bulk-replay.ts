@@ -211,8 +211,9 @@ export async function nextJobs(
 const MOVE = statement(
   'move_bulk_replay',
   `update ledger.bulk_replay
-   set position = $2::jsonb, seen = seen + $3::bigint, replayed = replayed + $4::bigint, stepped_at = clock_timestamp(),
-     state = case when $5::boolean then 'done' else state end, ended_at = case when $5::boolean then now() end
+   set position = $2::jsonb, seen = seen + $3::bigint, replayed = replayed + $4::bigint, stepped_at = clock.now,
+     state = case when $5::boolean then 'done' else state end, ended_at = case when $5::boolean then clock.now end
+   from (select now() as now) clock
    where id = $1::uuid`,
 )
 

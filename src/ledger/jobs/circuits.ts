@@ -178,8 +178,9 @@ const PASS = statement(
      update ledger.limiter l
      set generation = l.generation + 1, passed_probes = l.passed_probes + 1, prober = null, probe_until = null,
        state = case when l.passed_probes + 1 >= $3::integer then 'closed' else 'half-open' end,
-       since = case when l.passed_probes + 1 >= $3::integer then now() else l.since end,
+       since = case when l.passed_probes + 1 >= $3::integer then clock.now else l.since end,
        reason = case when l.passed_probes + 1 >= $3::integer then null else l.reason end
+     from (select now() as now) clock
      where l.id = $1::integer and l.generation = $2::integer and l.state = 'half-open'
      returning l.id, l.state, l.generation, l.failed_probes
    ), released as (
@@ -191,12 +192,17 @@ const PASS = statement(
 /* Doubles the time to the next probe with each failure. */
 const FAIL = statement(
   'fail_probe',
-  `update ledger.limiter
-   set generation = generation + 1, passed_probes = 0, failed_probes = least(failed_probes + 1, 1000), prober = null,
-     probe_until = null, state = 'open', reason = $3,
-     probe_at = now() + least($4::float8 * power(2, least(failed_probes + 1, 30)), $5::float8) * interval '1 millisecond'
-   where id = $1::integer and generation = $2::integer and state = 'half-open'
-   returning state, generation, failed_probes as "failedProbes"`,
+  `with next as materialized (
+     select n.id, now() + least($4::float8 * power(2, least(n.failed_probes + 1, 30)), $5::float8)
+       * interval '1 millisecond' as probe_at
+     from ledger.limiter n where n.id = $1::integer
+   )
+   update ledger.limiter l
+   set generation = l.generation + 1, passed_probes = 0, failed_probes = least(l.failed_probes + 1, 1000), prober = null,
+     probe_until = null, state = 'open', reason = $3, probe_at = next.probe_at
+   from next
+   where l.id = next.id and l.generation = $2::integer and l.state = 'half-open'
+   returning l.state, l.generation, l.failed_probes as "failedProbes"`,
 )
 
 /** The probe was not run to its end: any worker may claim the next one. */

@@ -56,14 +56,16 @@ const COMPLETE_WRITTEN = statement(
        for update
      ) j
      where j.fence = e.fence and j.state = 'processing' and ${HAS_ITS_STEPS}
+   ), completed as (
+     update ledger.job j
+     set state = 'processed', worker = null, finished_at = now(), reason = null,
+       last_step = case when j.last_step in ('${WRITTEN}', '${PUBLISHED}') and j.last_step <> l.step
+         then '${WRITTEN_AND_PUBLISHED}' else l.step end
+     from live l
+     where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
+     returning j.receipt_id, j.subscriber, j.fence
    )
-   update ledger.job j
-   set state = 'processed', worker = null, finished_at = now(), reason = null,
-     last_step = case when j.last_step in ('${WRITTEN}', '${PUBLISHED}') and j.last_step <> l.step
-       then '${WRITTEN_AND_PUBLISHED}' else l.step end
-   from live l
-   where j.shard = l.shard and j.receipt_id = l.receipt_id and j.subscriber = l.subscriber
-   returning j.receipt_id as "receiptId", j.subscriber, j.fence`,
+   select receipt_id as "receiptId", subscriber, fence from completed`,
 )
 
 /** A job to complete, and the step that records its hand-over. */

@@ -14,10 +14,10 @@ import type { JobRef } from './job-ref.ts'
 /** SQLSTATE of a division by zero: in these statements, a stale fence. */
 export const STALE_FENCE = '22012'
 
-const REQUIRE_LIVE = statement(
+export const REQUIRE_LIVE = statement(
   'require_live',
   `with live as materialized (
-     select from ledger.job
+     select 1 from ledger.job
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      for update

@@ -1,3 +1,4 @@
+import { together } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
@@ -11,24 +12,23 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
  */
 const REGISTER = statement(
   'register_limiter',
-  `with registered as (
-     insert into ledger.limiter as l (name, has_circuit, per_second, burst, tokens)
-     values ($1, $2::boolean, $3::float8, $4::float8, $4::float8)
-     on conflict (name) do update set
-       has_circuit = excluded.has_circuit,
-       per_second = excluded.per_second,
-       burst = excluded.burst,
-       tokens = least(coalesce(l.tokens, excluded.burst), excluded.burst),
-       state = case when excluded.has_circuit then l.state else 'closed' end,
-       since = case when excluded.has_circuit or l.state = 'closed' then l.since else now() end,
-       reason = case when excluded.has_circuit then l.reason end,
-       generation = l.generation + (not excluded.has_circuit and l.state <> 'closed')::integer
-     returning id, has_circuit
-   ), released as (
-     update ledger.subscriber s set held_at = null
-     from registered r where s.limiter = r.id and not r.has_circuit and s.held_at is not null
-   )
-   select id from registered`,
+  `insert into ledger.limiter as l (name, has_circuit, per_second, burst, tokens, since)
+   values ($1, $2::boolean, $3::float8, $4::float8, $4::float8, now())
+   on conflict (name) do update set
+     has_circuit = excluded.has_circuit,
+     per_second = excluded.per_second,
+     burst = excluded.burst,
+     tokens = least(coalesce(l.tokens, excluded.burst), excluded.burst),
+     state = case when excluded.has_circuit then l.state else 'closed' end,
+     since = case when excluded.has_circuit or l.state = 'closed' then l.since else excluded.since end,
+     reason = case when excluded.has_circuit then l.reason end,
+     generation = l.generation + (not excluded.has_circuit and l.state <> 'closed')::integer
+   returning id`,
+)
+
+const RELEASE_HELD = statement(
+  'release_held',
+  `update ledger.subscriber set held_at = null where limiter = $1::integer and held_at is not null`,
 )
 
 export interface LimiterRow {
@@ -43,7 +43,11 @@ export async function registerLimiter(
   { name, hasCircuit, rate }: LimiterRow,
 ): Promise<number> {
   const values = [name, hasCircuit, rate?.perSecond ?? null, rate?.burst ?? null]
-  const [row] = await rows<{ id: number }>(db, REGISTER, values)
+  const row = await together(db, async (client) => {
+    const [registered] = await rows<{ id: number }>(client, REGISTER, values)
+    if (registered && !hasCircuit) await change(client, RELEASE_HELD, [registered.id])
+    return registered
+  })
   if (!row) throw new Error(`the ledger gave no id to limiter ${name}`)
   return row.id
 }
@@ -92,9 +96,11 @@ const GIVE_BACK = statement(
   'give_back_tokens',
   `with hurried as materialized (
      select set_config('synchronous_commit', 'off', true)
+   ), given as (
+     update ledger.limiter set tokens = tokens + $2::integer
+     from hurried where id = $1::integer
    )
-   update ledger.limiter set tokens = tokens + $2::integer
-   from hurried where id = $1::integer`,
+   select 1 from hurried`,
 )
 
 /**

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { shardOf } from '../../model/receipt-id.ts'
 import * as binary from '../driver/binary.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
+import { isDistributed, together } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { LedgerTables } from '../ledger.ts'
 import type { JobRef } from './job-ref.ts'
@@ -98,14 +99,55 @@ const JOIN = statement(
    update ledger.job j
    set state = 'received', worker = null, attempt = j.attempt - 1, due_at = 'infinity', lane = $5::uuid, lane_seq = e.seq
    from job e where j.shard = $1::smallint and j.receipt_id = e.receipt_id and j.subscriber = e.subscriber`,
+  { only: 'plain' },
 )
 
+/* The same as three statements: see driver/shapes.ts. */
+const LOCK_JOINING = statement(
+  'lock_joining',
+  `select (extract(epoch from r.received_at) * 1000000)::bigint as seq,
+     (extract(epoch from clock_timestamp()) * 1000000)::bigint as clock
+   from ledger.job j
+   join ledger.receipt r on r.shard = $1::smallint and r.id = j.receipt_id
+   where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.subscriber = $3::integer
+     and j.fence = $4::integer and j.state = 'processing'
+   for update of j`,
+)
+
+const LOCK_JOINED = statement(
+  'lock_joined_lane',
+  `insert into ledger.lane as l (shard, id, seq, added)
+   values ($1::smallint, $2::uuid, greatest($3::bigint, $4::bigint), 0)
+   on conflict (shard, id) do update set added = 0, seq = greatest(l.seq, $3::bigint)`,
+)
+
+const JOIN_ONLY = statement(
+  'join_lane_only',
+  `update ledger.job
+   set state = 'received', worker = null, attempt = attempt - 1, due_at = 'infinity', lane = $4::uuid, lane_seq = $5::bigint
+   where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer`,
+)
+
+interface Joining {
+  readonly orderKey: string
+  readonly shards: number
+}
+
+function joinDistributed(db: Queryable, job: JobRef, { orderKey, shards }: Joining): Promise<boolean> {
+  const key = [job.shard, job.receiptId, job.subscriber]
+  return together(db, async (client) => {
+    const [locked] = await rows<{ seq: string; clock: string }>(client, LOCK_JOINING, [...key, job.fence])
+    if (!locked) return false
+    await change(client, LOCK_JOINED, [shardOf(orderKey, shards), orderKey, locked.seq, locked.clock])
+    return (await change(client, JOIN_ONLY, [...key, orderKey, locked.seq])) === 1
+  })
+}
+
 /** False: the lease had been lost. */
-export async function joinOrderKey(
-  db: Queryable,
-  { shard, receiptId, subscriber, fence }: JobRef,
-  { orderKey, shards }: { readonly orderKey: string; readonly shards: number },
-): Promise<boolean> {
+export async function joinOrderKey(db: Queryable, job: JobRef, joining: Joining): Promise<boolean> {
+  if (isDistributed(db)) return joinDistributed(db, job, joining)
+  const { shard, receiptId, subscriber, fence } = job
+  const { orderKey, shards } = joining
   const values = [shard, receiptId, subscriber, fence, orderKey, shardOf(orderKey, shards)]
   return (await change(db, JOIN, values)) === 1
 }

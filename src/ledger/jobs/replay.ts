@@ -1,8 +1,11 @@
-import type { JobState } from '../../model/job-state.ts'
 import * as binary from '../driver/binary.ts'
+import { isDistributed } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import { HAS_PAYLOAD } from '../receipts/payload.ts'
+import { type Replay, replayDistributed } from './replay-distributed.ts'
 import { NEEDS_OPERATOR } from './states.ts'
+
+export type { Replay }
 
 /*
  * Replay: a finished job becomes `received` again. Its counters return to zero, its fence stays.
@@ -51,20 +54,12 @@ const REPLAY = statement(
      epoch = j.epoch + $5::integer, last_step = case when $5::integer = 0 then j.last_step end
    from finished f
    where j.shard = $1::smallint and j.receipt_id = f.receipt_id and j.subscriber = f.subscriber`,
+  { only: 'plain' },
 )
-
-export interface Replay {
-  readonly shard: number
-  readonly receiptIds: readonly string[]
-  readonly subscribers: readonly number[] | undefined
-  /** Replays only jobs in these states: since it was planned, a job may have been processed. */
-  readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
-  /** Begins a new epoch: steps and effects of earlier runs do not count. */
-  readonly fresh?: boolean
-}
 
 /** Returns the number of replayed jobs. */
 export async function replayJobs(db: Queryable, replay: Replay): Promise<number> {
+  if (isDistributed(db)) return replayDistributed(db, replay)
   return change(db, REPLAY, [
     replay.shard,
     binary.uuids(replay.receiptIds),

@@ -1,6 +1,7 @@
 import { ALONE_FROM, BURIED_AT } from '../../model/suspects.ts'
 import * as binary from '../driver/binary.ts'
-import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { isDistributed, together } from '../driver/shapes.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { JobRef } from './job-ref.ts'
 
 /**
@@ -50,6 +51,11 @@ const OPEN_CALLS = `select l.shard, l.id, l.started_at
      ) l
      where l.subscriber = j.subscriber and l.state = 'started' and l.reopened_at is null and l.mode <> 'atLeastOnce'`
 
+const REASON = `case when $4::integer = 0 then 'its process stopped while running it'
+         when j.crashes + 1 >= ${BURIED_AT}
+         then 'POISON: ' || (j.crashes + 1)::text || ' workers died while running it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
+         else 'its worker died while running it' end`
+
 const RESCUE = statement(
   'rescue',
   `with orphan as materialized (
@@ -69,10 +75,7 @@ const RESCUE = statement(
        fence = j.fence + 1, crashes = j.crashes + $4::integer, worker = null,
        due_at = now() + $4::integer * least(60, 2 ^ j.crashes) * interval '1 second',
        finished_at = case when j.crashes + $4::integer >= ${BURIED_AT} then now() end,
-       reason = case when $4::integer = 0 then 'its process stopped while running it'
-         when j.crashes + 1 >= ${BURIED_AT}
-         then 'POISON: ' || (j.crashes + 1) || ' workers died while running it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
-         else 'its worker died while running it' end
+       reason = ${REASON}
      where j.shard = $1::smallint and j.ctid = any(array(select at from orphan))
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.started_at, j.state, j.reason
    ), told as (
@@ -89,7 +92,103 @@ const RESCUE = statement(
    )
    select receipt_id as "receiptId", subscriber, state = 'failed' as buried, state = 'attention' as "needsPerson"
    from rescued`,
+  { only: 'plain' },
 )
+
+/*
+ * The same as up to three statements: see driver/shapes.ts. The first decides under the locks of the
+ * jobs, and returns the call that each job in `attention` waits for.
+ */
+const RESCUE_ONLY = statement(
+  'rescue_only',
+  `with orphan as materialized (
+     select j.*, call.shard as effect_shard, call.id as effect_id,
+       (case when not j.is_last then 'retrying' when call.id is not null then 'attention' else 'failed' end)::ledger.job_state
+         as next_state,
+       now() + $4::integer * least(60, 2 ^ j.crashes) * interval '1 second' as next_due_at,
+       case when j.is_last then now() end as next_finished_at
+     from (
+       select l.* from unnest($2::integer[]) dead(worker)
+       cross join lateral (
+         select k.receipt_id, k.subscriber, k.crashes, k.crashes + $4::integer >= ${BURIED_AT} as is_last
+         from ledger.job k
+         where k.shard = $1::smallint and k.state = 'processing' and k.worker between dead.worker and dead.worker
+         order by k.worker limit $3::integer
+         for update skip locked
+       ) l
+       limit $3::integer
+     ) j
+     left join lateral (
+       select c.* from (${OPEN_CALLS}) c where j.is_last order by c.started_at limit 1
+     ) call on true
+   ), rescued as (
+     update ledger.job j
+     set state = o.next_state, fence = j.fence + 1, crashes = j.crashes + $4::integer, worker = null,
+       due_at = o.next_due_at, finished_at = o.next_finished_at,
+       reason = ${REASON}
+     from orphan o
+     where j.shard = $1::smallint and j.receipt_id = o.receipt_id and j.subscriber = o.subscriber
+     returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.state, j.reason, o.effect_shard, o.effect_id
+   )
+   select receipt_id as "receiptId", subscriber, fence - 1 as fence, attempt, started_at::text as "startedAt",
+     state::text as state, reason, effect_shard as "effectShard", effect_id as "effectId"
+   from rescued`,
+)
+
+const TELL_RESCUED = statement(
+  'tell_rescued',
+  `insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
+   select $1::smallint, i.receipt_id, i.subscriber, i.fence, i.attempt, i.started_at, $3::text, i.reason
+   from json_to_recordset($2::json) i(receipt_id uuid, subscriber integer, fence integer, attempt smallint,
+     started_at timestamptz, reason text)`,
+)
+
+const ASK = statement(
+  'ask_rescued',
+  `insert into ledger.attention (shard, receipt_id, subscriber, effect_shard, effect_id)
+   select $1::smallint, i.receipt_id, i.subscriber, i.effect_shard, i.effect_id
+   from json_to_recordset($2::json) i(receipt_id uuid, subscriber integer, effect_shard smallint, effect_id uuid)`,
+)
+
+interface RescuedRun {
+  readonly receiptId: string
+  readonly subscriber: number
+  readonly fence: number
+  readonly attempt: number
+  readonly startedAt: string
+  readonly state: string
+  readonly reason: string
+  readonly effectShard: number | null
+  readonly effectId: string | null
+}
+
+function rescueDistributed(db: Queryable, rescue: Rescue): Promise<Rescued[]> {
+  const { shard, deadWorkers, limit, isCrash } = rescue
+  return together(db, async (client) => {
+    const values = [shard, binary.integers(deadWorkers), limit, isCrash ? 1 : 0]
+    const runs = await rows<RescuedRun>(client, RESCUE_ONLY, values)
+    const told = runs.map((run) => ({
+      receipt_id: run.receiptId,
+      subscriber: run.subscriber,
+      fence: run.fence,
+      attempt: run.attempt,
+      started_at: run.startedAt,
+      reason: run.reason,
+      effect_shard: run.effectShard,
+      effect_id: run.effectId,
+    }))
+    const asked = told.filter((_, index) => runs[index]?.state === 'attention')
+    if (told.length > 0)
+      await change(client, TELL_RESCUED, [shard, JSON.stringify(told), isCrash ? 'crashed' : 'returned'])
+    if (asked.length > 0) await change(client, ASK, [shard, JSON.stringify(asked)])
+    return runs.map(({ receiptId, subscriber, state }) => ({
+      receiptId,
+      subscriber,
+      buried: state === 'failed',
+      needsPerson: state === 'attention',
+    }))
+  })
+}
 
 export interface Rescue {
   readonly shard: number
@@ -108,6 +207,7 @@ export interface Rescued {
 }
 
 export async function rescueJobs(db: Queryable, rescue: Rescue): Promise<Rescued[]> {
+  if (isDistributed(db)) return rescueDistributed(db, rescue)
   return rows(db, RESCUE, [
     rescue.shard,
     binary.integers(rescue.deadWorkers),

@@ -1,3 +1,4 @@
+import { together } from '../driver/shapes.ts'
 import { change, type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
 
 const REGISTER_SOURCE = statement(
@@ -21,17 +22,19 @@ export async function registerSource(db: Queryable, source: SourceRow): Promise<
  * A subscriber whose circuit is not closed is registered as held. The lock keeps the circuit
  * unchanged until then, so the next change of the circuit includes the subscriber.
  */
+const LOCK_LIMITER = statement(
+  'lock_limiter',
+  `select (case when state <> 'closed' then since end)::text as "heldAt"
+   from ledger.limiter where id = $1::integer
+   for share`,
+)
+
 const REGISTER_SUBSCRIBER = statement(
   'register_subscriber',
-  `with limiter as materialized (
-     select id, case when state <> 'closed' then since end as held_at
-     from ledger.limiter where id = $5::integer
-     for share
-   )
-   insert into ledger.subscriber (tenant, source, name, pattern, limiter, held_at)
-   values ($1, $2, $3, $4, (select id from limiter), (select held_at from limiter))
+  `insert into ledger.subscriber (tenant, source, name, pattern, limiter, held_at)
+   values ($1, $2, $3, $4, $5::integer, $6::timestamptz)
    on conflict (tenant, source, name) do update
-   set pattern = excluded.pattern, seen_at = now(), limiter = excluded.limiter, held_at = excluded.held_at
+   set pattern = excluded.pattern, seen_at = excluded.seen_at, limiter = excluded.limiter, held_at = excluded.held_at
    returning id`,
 )
 
@@ -49,8 +52,13 @@ export async function registerSubscriber(
   db: Queryable,
   { tenant, source, name, pattern, limiter }: SubscriberName,
 ): Promise<number> {
-  const values = [tenant, source, name, pattern, limiter ?? null]
-  const [row] = await rows<{ id: number }>(db, REGISTER_SUBSCRIBER, values)
+  const row = await together(db, async (client) => {
+    const [locked] =
+      limiter === undefined ? [] : await rows<{ heldAt: string | null }>(client, LOCK_LIMITER, [limiter])
+    const values = [tenant, source, name, pattern, locked ? limiter : null, locked?.heldAt ?? null]
+    const [registered] = await rows<{ id: number }>(client, REGISTER_SUBSCRIBER, values)
+    return registered
+  })
   if (!row) throw new Error(`the ledger gave no id to subscriber ${name} of ${source}`)
   return row.id
 }
@@ -63,10 +71,10 @@ const pauseOf = (name: string, table: string, where: string): Statement =>
   statement(
     name,
     `with before as materialized (
-     select paused_at, pause_reason from ledger.${table} where ${where} for update
+     select paused_at, pause_reason, coalesce(paused_at, now()) as since from ledger.${table} where ${where} for update
    )
    update ledger.${table} t
-   set paused_at = case when $1::boolean then coalesce(b.paused_at, now()) end,
+   set paused_at = case when $1::boolean then b.since end,
      pause_reason = case when $1::boolean and b.paused_at is not null then b.pause_reason when $1::boolean then $2::text end
    from before b where ${where}
    returning (b.paused_at is not null) as "wasPaused"`,

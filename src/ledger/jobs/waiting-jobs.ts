@@ -1,5 +1,6 @@
 import * as binary from '../driver/binary.ts'
-import { type Queryable, rows, statement } from '../driver/statement.ts'
+import { isDistributed, NOT_PUSHED, together } from '../driver/shapes.ts'
+import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import { CLAIMABLE } from './states.ts'
 
 /*
@@ -72,7 +73,63 @@ const MOVE = statement(
    where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer
    returning j.receipt_id as "receiptId",
      j.fence > 0 and not j.receipt_id = any(array(select receipt_id from made)) as "isGivenUp"`,
+  { only: 'plain' },
 )
+
+/* The same as four statements: see driver/shapes.ts. */
+const PICK = statement(
+  'pick_waiting',
+  `select j.receipt_id as "receiptId", j.fence
+   from ledger.job j
+   join ledger.receipt r on r.shard = $1::smallint and r.id = j.receipt_id and r.event_type = any($4::text[])
+   where ${WAITING} and (j.fence = 0 or $5::boolean)
+   order by j.due_at limit $3::integer
+   for update of j skip locked`,
+)
+
+const CONTINUE = statement(
+  'continue_waiting',
+  `insert into ledger.job (shard, receipt_id, subscriber, state, fence, epoch, last_step)
+   select j.shard, j.receipt_id, $4::integer, 'received', j.fence, j.epoch, j.last_step
+   from ledger.job j
+   where j.shard = $1::smallint and j.subscriber = $2::integer and j.receipt_id = any($3::uuid[]) and ${NOT_PUSHED}
+   order by j.receipt_id
+   on conflict (shard, receipt_id, subscriber) do nothing
+   returning receipt_id as "receiptId"`,
+)
+
+const COPY_STEPS = statement(
+  'copy_steps',
+  `insert into ledger.step (shard, receipt_id, subscriber, epoch, name, at, fence, result, input_hash)
+   select t.shard, t.receipt_id, $4::integer, t.epoch, t.name, t.at, t.fence, t.result, t.input_hash
+   from ledger.step t
+   where t.shard = $1::smallint and t.subscriber = $2::integer and t.receipt_id = any($3::uuid[])
+   on conflict (shard, receipt_id, subscriber, epoch, name) do nothing`,
+)
+
+const END_MOVED = statement(
+  'end_moved',
+  `update ledger.job set state = 'processed', finished_at = now(), reason = $4::text
+   where shard = $1::smallint and subscriber = $2::integer and receipt_id = any($3::uuid[])`,
+)
+
+function moveDistributed(db: Queryable, move: Move): Promise<SettledJob[]> {
+  const from = [move.shard, move.subscriber]
+  return together(db, async (client) => {
+    const picked = await rows<{ receiptId: string; fence: number }>(client, PICK, [
+      ...from,
+      move.limit,
+      binary.texts(move.types),
+      move.begun,
+    ])
+    const ids = binary.uuids(picked.map(({ receiptId }) => receiptId))
+    const continued = await rows<{ receiptId: string }>(client, CONTINUE, [...from, ids, move.to])
+    const made = new Set(continued.map(({ receiptId }) => receiptId))
+    await change(client, COPY_STEPS, [...from, binary.uuids([...made]), move.to])
+    await change(client, END_MOVED, [...from, ids, binary.storable(move.reason)])
+    return picked.map(({ receiptId, fence }) => ({ receiptId, isGivenUp: fence > 0 && !made.has(receiptId) }))
+  })
+}
 
 export interface Move extends WaitingBatch {
   /** The subscriber that gets the jobs. */
@@ -84,6 +141,7 @@ export interface Move extends WaitingBatch {
 }
 
 export async function moveWaiting(db: Queryable, move: Move): Promise<SettledJob[]> {
+  if (isDistributed(db)) return moveDistributed(db, move)
   return rows(db, MOVE, [
     move.shard,
     move.subscriber,

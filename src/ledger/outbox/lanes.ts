@@ -1,6 +1,8 @@
+import type { QueryResultRow } from 'pg'
 import { ALONE_FROM, BURIED_AT } from '../../model/suspects.ts'
 import * as binary from '../driver/binary.ts'
-import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { isDistributed } from '../driver/shapes.ts'
+import { change, type Queryable, rows, type Statement, statement } from '../driver/statement.ts'
 
 /*
  * Lanes of the outbox: the messages of one tenant, topic and key. A relay leases lanes, not
@@ -83,7 +85,38 @@ export async function dueLanes(db: Queryable, shards: number): Promise<DueLanes[
   return rows(db, DUE, [shards])
 }
 
-const LEASED = `fence = nextval('ledger.outbox_fence'), attempt = l.attempt + 1, started_at = now()`
+/*
+ * The fence of a lease. Citus allows no sequence in an UPDATE: there, the number is drawn first, and
+ * all lanes of a claim get the same one.
+ */
+const DRAWN = `nextval('ledger.outbox_fence')`
+const DRAW_FENCE = statement('draw_lane_fence', `select ${DRAWN} as fence`)
+
+const leasedWith = (fence: string): string => `fence = ${fence}, attempt = l.attempt + 1, started_at = now()`
+
+/** Runs a statement with a fence of its own, or with a number that is drawn before. */
+async function withFence<Row extends QueryResultRow>(
+  db: Queryable,
+  { plain, distributed }: { readonly plain: Statement; readonly distributed: Statement },
+  values: unknown[],
+): Promise<Row[]> {
+  if (!isDistributed(db)) return rows<Row>(db, plain, values)
+  const [drawn] = await rows<{ fence: string }>(db, DRAW_FENCE)
+  return rows<Row>(db, distributed, [...values, drawn?.fence])
+}
+
+/** The two shapes of a statement that sets a fence: see driver/shapes.ts. */
+function bothShapes(
+  name: string,
+  text: (fence: string) => string,
+  fence: string,
+): { readonly plain: Statement; readonly distributed: Statement } {
+  return {
+    plain: statement(name, text(DRAWN), { only: 'plain' }),
+    distributed: statement(`${name}_drawn`, text(fence)),
+  }
+}
+
 const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.topic, l.tail::float8 as tail, l.attempt,
      l.crashes`
 
@@ -92,9 +125,9 @@ const CLAIMED = `returning l.shard, l.id as lane, l.fence::float8 as fence, l.to
  * this one: a merged statement would use a snapshot from before the lanes were locked, and return
  * messages that another relay has published in between.
  */
-const CLAIM = statement(
+const CLAIM = bothShapes(
   'claim_lanes',
-  `with picked as materialized (
+  (fence) => `with picked as materialized (
      select l.at from unnest($2::text[], $3::integer[]) want(topic, slots)
      cross join lateral (
        select d.ctid as at from ledger.outbox_lane d
@@ -105,17 +138,19 @@ const CLAIM = statement(
      ) l
    )
    update ledger.outbox_lane l
-   set worker = $4::integer, ${LEASED}
+   set worker = $4::integer, ${leasedWith(fence)}
    where l.shard = $1::smallint and l.ctid = any(array(select at from picked))
    ${CLAIMED}`,
+  '$7::bigint',
 )
 
-const CLAIM_SUSPECT = statement(
+const CLAIM_SUSPECT = bothShapes(
   'claim_suspect_lane',
-  `update ledger.outbox_lane l
-   set worker = $3::integer, ${LEASED}
+  (fence) => `update ledger.outbox_lane l
+   set worker = $3::integer, ${leasedWith(fence)}
    where l.shard = $1::smallint and l.id = $2::uuid and l.worker is null and l.crashes >= ${ALONE_FROM}
    ${CLAIMED}`,
+  '$4::bigint',
 )
 
 export interface LaneClaim {
@@ -130,7 +165,7 @@ export interface LaneClaim {
 }
 
 export async function claimLanes(db: Queryable, claim: LaneClaim): Promise<ClaimedLane[]> {
-  return rows(db, CLAIM, [
+  return withFence(db, CLAIM, [
     claim.shard,
     binary.texts([...claim.slots.keys()]),
     binary.integers([...claim.slots.values()]),
@@ -176,7 +211,7 @@ export async function claimSuspectLane(
   { shard, lane }: SuspectLane,
   worker: number,
 ): Promise<ClaimedLane | undefined> {
-  const [claimed] = await rows<ClaimedLane>(db, CLAIM_SUSPECT, [shard, lane, worker])
+  const [claimed] = await withFence<ClaimedLane>(db, CLAIM_SUSPECT, [shard, lane, worker])
   return claimed
 }
 
@@ -202,7 +237,8 @@ export interface LaneSettlement extends LaneRef {
 const SETTLE = statement(
   'settle_lanes',
   `with held as materialized (
-     select e.*, l.tail
+     select e.*, l.tail, now() + e.left_ms * interval '1 millisecond' as due_at,
+       (case when e.failure is null then 'published' else 'failed' end)::ledger.message_state as last_state
      from json_to_recordset($1::json) e(shard smallint, lane uuid, fence bigint, done_to bigint, first bigint,
        attempt smallint, failure text, left_attempt smallint, left_ms integer, left_reason text)
      cross join lateral (
@@ -211,7 +247,7 @@ const SETTLE = statement(
      where l.fence = e.fence and l.worker is not null
    ), finished as (
      update ledger.outbox m
-     set state = (case when m.seq = h.done_to and h.failure is not null then 'failed' else 'published' end)::ledger.message_state,
+     set state = case when m.seq = h.done_to then h.last_state else 'published' end,
        reason = case when m.seq = h.done_to then h.failure end,
        attempts = case when m.seq = h.first then h.attempt else 1 end,
        finished_at = now()
@@ -225,7 +261,7 @@ const SETTLE = statement(
      -- A run that ended has killed nobody. What is handed back, without a reason, may not have run at all.
      set worker = null, attempt = h.left_attempt,
        crashes = case when h.done_to > 0 or h.left_reason is not null then 0 else l.crashes end,
-       due_at = now() + h.left_ms * interval '1 millisecond', reason = h.left_reason
+       due_at = h.due_at, reason = h.left_reason
      from held h
      where l.shard = h.shard and l.id = h.lane and h.tail > h.done_to
    )
@@ -287,26 +323,27 @@ export async function lanesLeasedTo(
  * count in model/suspects.ts. After the first crash a lane is published one message at a time, to
  * find the message that kills its relay.
  */
-const RESCUE = statement(
+const RESCUE = bothShapes(
   'rescue_lanes',
-  `with orphan as materialized (
-     select l.ctid as at, l.id, l.topic, l.attempt, l.crashes + $4::integer as crashes,
-       l.crashes + $4::integer >= ${BURIED_AT} as poison
+  (fence) => `with orphan as materialized (
+     select l.id, l.topic, l.attempt, l.crashes + $4::integer as crashes,
+       l.crashes + $4::integer >= ${BURIED_AT} as poison,
+       now() + interval '1 second' * $4::integer * least(60, 2 ^ l.crashes) as due_at, now() as now
      from ledger.outbox_lane l
      where l.shard = $1::smallint and l.worker = any($2::integer[])
      limit $3::integer
      for update skip locked
    ), rescued as (
      update ledger.outbox_lane l
-     set worker = null, fence = nextval('ledger.outbox_fence'),
-       crashes = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.crashes + $4::integer end,
-       attempt = case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else l.attempt end,
-       due_at = now() + interval '1 second'
-         * case when l.crashes + $4::integer >= ${BURIED_AT} then 0 else $4::integer * least(60, 2 ^ l.crashes) end,
-       reason = case when l.crashes + $4::integer >= ${BURIED_AT} then null
+     set worker = null, fence = ${fence},
+       crashes = case when o.poison then 0 else o.crashes end,
+       attempt = case when o.poison then 0 else l.attempt end,
+       due_at = case when o.poison then o.now else o.due_at end,
+       reason = case when o.poison then null
          when $4::integer = 0 then 'its process stopped while publishing it'
          else 'its relay died while publishing it' end
-     where l.shard = $1::smallint and l.ctid = any(array(select at from orphan))
+     from orphan o
+     where l.shard = $1::smallint and l.id = o.id
    ), first as materialized (
      select o.id as lane, o.topic, o.attempt, o.crashes, o.poison, m.id, m.key
      from orphan o
@@ -318,11 +355,12 @@ const RESCUE = statement(
    ), buried as (
      update ledger.outbox m
      set state = 'failed', finished_at = now(), attempts = f.attempt,
-       reason = 'POISON: ' || f.crashes || ' relays died while publishing it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
+       reason = 'POISON: ' || f.crashes::text || ' relays died while publishing it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
      from first f
      where f.poison and m.shard = $1::smallint and m.id = f.id and m.state = 'waiting'
    )
    select id as "messageId", topic, key, attempt, poison as buried from first`,
+  '$5::bigint',
 )
 
 export interface LaneRescue {
@@ -344,7 +382,7 @@ export interface RescuedLane {
 }
 
 export async function rescueLanes(db: Queryable, rescue: LaneRescue): Promise<RescuedLane[]> {
-  return rows(db, RESCUE, [
+  return withFence(db, RESCUE, [
     rescue.shard,
     binary.integers(rescue.deadWorkers),
     rescue.limit,

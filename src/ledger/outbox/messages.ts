@@ -1,3 +1,4 @@
+import { changeAll, isDistributed, NOT_PUSHED, together } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
@@ -47,13 +48,47 @@ const ADD_MESSAGES = statement(
      g.headers, g.payload::json
    from given g join lanes l on l.shard = g.shard and l.id = g.lane
    on conflict (shard, id) do nothing`,
+  { only: 'plain' },
+)
+
+/* The same as two statements: see driver/shapes.ts. */
+const EXTEND_LANES = statement(
+  'extend_outbox_lanes',
+  `insert into ledger.outbox_lane as l (shard, id, topic, tail)
+   select m.shard, m.lane, min(m.topic), count(*)
+   from json_to_recordset($1::json) m(shard smallint, lane uuid, topic text)
+   group by m.shard, m.lane order by m.shard, m.lane
+   on conflict (shard, id) do update set tail = l.tail + excluded.tail`,
+)
+
+/* The lanes are locked, so their tails are those of EXTEND_LANES. */
+const ADD_TO_LANES = statement(
+  'add_to_outbox_lanes',
+  `insert into ledger.outbox (shard, id, lane, seq, receipt_id, subscriber, tenant, topic, key, headers, payload)
+   select g.shard, g.id, g.lane, l.tail - g.many + g.place, g.receipt_id, g.subscriber, g.tenant, g.topic, g.key,
+     g.headers, g.payload::json
+   from (
+     select m.*, count(*) over (partition by shard, lane) as many,
+       row_number() over (partition by shard, lane order by n) as place
+     from json_to_recordset($1::json) m(n integer, shard smallint, id uuid, lane uuid, receipt_id uuid,
+       subscriber integer, tenant text, topic text, key text, headers json, payload text)
+   ) g
+   join ledger.outbox_lane l on l.shard = g.shard and l.id = g.lane
+   where ${NOT_PUSHED}
+   on conflict (shard, id) do nothing`,
 )
 
 /** Call it inside the transaction of the business write. */
 export async function addMessages(db: Queryable, messages: readonly NewMessage[]): Promise<void> {
   if (messages.length === 0) return
   const records = messages.map(({ receiptId, ...message }, n) => ({ n, receipt_id: receiptId, ...message }))
-  await change(db, ADD_MESSAGES, [JSON.stringify(records)])
+  const values = [JSON.stringify(records)]
+  if (isDistributed(db)) {
+    await changeAll(db, [
+      [EXTEND_LANES, values],
+      [ADD_TO_LANES, values],
+    ])
+  } else await change(db, ADD_MESSAGES, values)
 }
 
 /** A message that waits to be published. */
@@ -126,7 +161,45 @@ const REPLAY_MESSAGES = statement(
    set state = 'waiting', seq = l.tail - f.many + f.place, born_at = now(), finished_at = null, attempts = 0, reason = null
    from finished f join lanes l on l.id = f.lane
    where m.shard = $1::smallint and m.id = f.id`,
+  { only: 'plain' },
 )
+
+/* The same as three statements: see driver/shapes.ts. */
+const LOCK_FINISHED = statement(
+  'lock_finished_messages',
+  `select id, lane, topic from ledger.outbox
+   where shard = $1::smallint and id = any($2::uuid[]) and state = any($3::ledger.message_state[])
+   order by lane, outbox.seq
+   for update`,
+)
+
+const WAIT_AGAIN = statement(
+  'wait_again',
+  `update ledger.outbox m
+   set state = 'waiting', seq = l.tail - f.many + f.place, born_at = now(), finished_at = null, attempts = 0, reason = null
+   from (
+     select g.*, count(*) over (partition by lane) as many, row_number() over (partition by lane order by n) as place
+     from json_to_recordset($2::json) g(n integer, id uuid, lane uuid)
+   ) f
+   join ledger.outbox_lane l on l.shard = $1::smallint and l.id = f.lane
+   where m.shard = $1::smallint and m.id = f.id`,
+)
+
+function replayDistributed(db: Queryable, { shard, ids, states }: MessageReplay): Promise<number> {
+  return together(db, async (client) => {
+    const found = await rows<FinishedMessage>(client, LOCK_FINISHED, [shard, ids, states])
+    if (found.length === 0) return 0
+    const given = JSON.stringify(found.map((message, n) => ({ ...message, n, shard })))
+    await change(client, EXTEND_LANES, [given])
+    return change(client, WAIT_AGAIN, [shard, given])
+  })
+}
+
+interface FinishedMessage {
+  readonly id: string
+  readonly lane: string
+  readonly topic: string
+}
 
 export interface MessageReplay {
   readonly shard: number
@@ -135,7 +208,9 @@ export interface MessageReplay {
 }
 
 /** Returns how many messages wait again. */
-export async function replayMessages(db: Queryable, { shard, ids, states }: MessageReplay): Promise<number> {
+export async function replayMessages(db: Queryable, replay: MessageReplay): Promise<number> {
+  if (isDistributed(db)) return replayDistributed(db, replay)
+  const { shard, ids, states } = replay
   return change(db, REPLAY_MESSAGES, [shard, ids, states])
 }
 

@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg'
 import { HookonceError } from '../../model/errors.ts'
 import { inSchemaText, schemaOf } from '../driver/schema.ts'
 import { sqlStateOf } from '../driver/sql-state.ts'
+import { ALLOW_TRIGGERS, nodeOf } from './citus.ts'
 
 /** The SQLSTATE of `refuse_moved()`. */
 const MOVED = 'HK001'
@@ -17,6 +18,7 @@ export async function closeIntake(client: PoolClient): Promise<void> {
     inSchemaText('select tenant from ledger.tenant_place where left_at is not null order by tenant', schema),
   )
   const table = inSchemaText('ledger.receipt', schema)
+  if ((await nodeOf(client)) !== undefined) await client.query(ALLOW_TRIGGERS)
   await client.query(`drop trigger if exists receipt_moved on ${table}`)
   if (found.rows.length === 0) return
   const names = found.rows.map(({ tenant }) => client.escapeLiteral(String(tenant))).join(', ')

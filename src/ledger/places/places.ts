@@ -56,8 +56,8 @@ const CHANGE_PLACE = statement(
   `insert into ledger.tenant_place (tenant, ledger, moving_to, moved_from, left_at)
    values ($1, $2, $3, $4, case when $5 = 'leaves' then now() end)
    on conflict (tenant) do update
-   set ledger = excluded.ledger, moving_to = excluded.moving_to, moved_from = excluded.moved_from, changed_at = now(),
-     left_at = case $5 when 'leaves' then now() when 'arrives' then null else tenant_place.left_at end`,
+   set ledger = excluded.ledger, moving_to = excluded.moving_to, moved_from = excluded.moved_from, changed_at = excluded.changed_at,
+     left_at = case $5 when 'leaves' then excluded.left_at when 'arrives' then null else tenant_place.left_at end`,
 )
 
 export interface PlaceChange extends Pick<TenantPlace, 'tenant' | 'ledger'> {

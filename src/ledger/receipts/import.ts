@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { IMPORTED } from '../../model/reconciled.ts'
-import { WITH_DURABLE } from '../../sql/durable.ts'
+import { DURABLE, WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
+import { isDistributed, ON_NODE, together } from '../driver/shapes.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { UNFINISHED } from '../jobs/states.ts'
 import { knownReceipts, type ReceiptKey } from './known-receipts.ts'
@@ -17,17 +18,25 @@ export interface ProcessedEvent extends ReceiptKey {
  * A receipt without a body and without jobs. Durable, because the deliveries that follow an import
  * rely on it.
  */
-const IMPORT_RECEIPTS = statement(
-  'import_receipts',
-  `with ${WITH_DURABLE}
-   insert into ledger.receipt (shard, id, tenant, source, event_key, event_type, occurred_at, secret)
+const importing = (from: string): string => `insert into ledger.receipt
+     (shard, id, tenant, source, event_key, event_type, occurred_at, secret)
    select i.shard, i.id, $1, $2, i.event_key, i.event_type, i.occurred_at, ${IMPORTED}
-   from durable
+   from ${from}
    cross join unnest($3::smallint[], $4::uuid[], $5::text[], $6::text[], $7::timestamptz[])
      i(shard, id, event_key, event_type, occurred_at)
    on conflict (shard, id) do nothing
-   returning id`,
+   returning id`
+
+const IMPORT_RECEIPTS = statement(
+  'import_receipts',
+  `with ${WITH_DURABLE}
+   ${importing('durable')}`,
+  { only: 'plain' },
 )
+
+/* As two statements: see driver/shapes.ts. */
+const BEGIN_IMPORT = statement('begin_import', `select ${DURABLE} from ${ON_NODE}`)
+const IMPORT_ONLY = statement('import_receipts_only', importing('(select 1) once'))
 
 /* Not EXISTS: for that the planner may read every job first, and hash them. */
 const UNFINISHED_RECEIPTS = statement(
@@ -59,7 +68,7 @@ export async function insertImported(
 ): Promise<ReadonlySet<string>> {
   // In the order of ids, as receivers insert: two inserts of the same events cannot deadlock.
   const sorted = batch.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  const recorded = await rows<{ id: string }>(db, IMPORT_RECEIPTS, [
+  const values = [
     tenant,
     source,
     binary.smallints(sorted.map(({ shard }) => shard)),
@@ -67,7 +76,13 @@ export async function insertImported(
     binary.texts(sorted.map(({ eventKey }) => eventKey)),
     binary.texts(sorted.map(({ eventType }) => eventType)),
     binary.timestamps(sorted.map(({ occurredAtMs }) => occurredAtMs)),
-  ])
+  ]
+  const recorded = isDistributed(db)
+    ? await together(db, async (client) => {
+        await rows(client, BEGIN_IMPORT)
+        return rows<{ id: string }>(client, IMPORT_ONLY, values)
+      })
+    : await rows<{ id: string }>(db, IMPORT_RECEIPTS, values)
   return new Set(recorded.map(({ id }) => id))
 }
 

@@ -5,7 +5,7 @@ const COUNT_REJECTION = statement(
   `insert into ledger.rejection as r (source, code, count, last_detail, diagnosis, header)
    values ($1, $2, $3, $4, $5, $6)
    on conflict (source, code) do update
-   set count = r.count + excluded.count, last_at = now(),
+   set count = r.count + excluded.count, last_at = excluded.last_at,
      last_detail = case when excluded.count = 0 then r.last_detail else excluded.last_detail end,
      header = case when excluded.count = 0 then r.header else excluded.header end,
      diagnosis = case when excluded.diagnosis = '' then r.diagnosis else excluded.diagnosis end`,

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { inTransaction } from '../driver/in-transaction.ts'
+import { isDistributed } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import { NEEDS_OPERATOR } from '../jobs/states.ts'
 
@@ -26,39 +27,91 @@ async function isLocked(db: Queryable): Promise<boolean> {
   return lock?.held === true
 }
 
-/* In the order of their ids: the note that a job failed is taken before the note that it left. */
-const ADD_UP = statement(
-  'add_up_failures',
-  `with taken as materialized (
-     delete from ledger.failure_change
-     where id = any(array(select id from ledger.failure_change order by id limit $1::integer))
-     returning id, at, receipt_id, subscriber, change, state, fingerprint, error
-   ), totals as (
-     insert into ledger.failure_total as t (subscriber, failed, attention, recounted_at)
+/*
+ * The statements that add notes up. A plain ledger runs them under WITH, in one statement; a
+ * distributed one sends the notes as JSON to each of them (driver/shapes.ts).
+ */
+const totalsFrom = (
+  taken: string,
+): string => `insert into ledger.failure_total as t (subscriber, failed, attention, recounted_at)
      select subscriber, coalesce(sum(change) filter (where state = 'failed'), 0),
        coalesce(sum(change) filter (where state = 'attention'), 0), '-infinity'
-     from taken group by subscriber
+     from ${taken} group by subscriber
      on conflict (subscriber) do update
-     set failed = t.failed + excluded.failed, attention = t.attention + excluded.attention
-   ), groups as (
-     insert into ledger.failure_group as g (subscriber, fingerprint, jobs, first_at, last_at, error, receipts)
+     set failed = t.failed + excluded.failed, attention = t.attention + excluded.attention`
+
+const groupsFrom = (
+  taken: string,
+): string => `insert into ledger.failure_group as g (subscriber, fingerprint, jobs, first_at, last_at, error, receipts)
      select subscriber, fingerprint, sum(change), min(at), max(at),
        coalesce((array_agg(error order by at desc, receipt_id) filter (where change > 0))[1], ''),
        coalesce((array_agg(receipt_id order by at desc, receipt_id) filter (where change > 0))[1:$2::integer], '{}')
-     from taken where state = 'failed' group by subscriber, fingerprint
+     from ${taken} where state = 'failed' group by subscriber, fingerprint
      on conflict (subscriber, fingerprint) do update
      set jobs = g.jobs + excluded.jobs, first_at = least(g.first_at, excluded.first_at),
        last_at = greatest(g.last_at, excluded.last_at),
        error = case when cardinality(excluded.receipts) > 0 then excluded.error else g.error end,
-       receipts = (excluded.receipts || g.receipts)[1:$2::integer]
-   ), hours as (
-     insert into ledger.failure_hour as h (subscriber, fingerprint, at, jobs)
+       -- Not a slice: Citus 13.2 crashes while it plans one here.
+       receipts = trim_array(excluded.receipts || g.receipts,
+         greatest(0, cardinality(excluded.receipts) + cardinality(g.receipts) - $2::integer))`
+
+const hoursFrom = (
+  taken: string,
+): string => `insert into ledger.failure_hour as h (subscriber, fingerprint, at, jobs)
      select subscriber, fingerprint, date_trunc('hour', at, 'UTC'), sum(change)
-     from taken where state = 'failed' group by 1, 2, 3
-     on conflict (subscriber, fingerprint, at) do update set jobs = h.jobs + excluded.jobs
+     from ${taken} where state = 'failed' group by 1, 2, 3
+     on conflict (subscriber, fingerprint, at) do update set jobs = h.jobs + excluded.jobs`
+
+/* In the order of their ids: the note that a job failed is taken before the note that it left. */
+const TAKE = `delete from ledger.failure_change
+     where id = any(array(select id from ledger.failure_change order by id limit $1::integer))
+     returning id, at, receipt_id, subscriber, change, state, fingerprint, error`
+
+const ADD_UP = statement(
+  'add_up_failures',
+  `with taken as materialized (
+     ${TAKE}
+   ), totals as (
+     ${totalsFrom('taken')}
+   ), groups as (
+     ${groupsFrom('taken')}
+   ), hours as (
+     ${hoursFrom('taken')}
    )
    select subscriber, count(*)::integer as changes from taken group by subscriber`,
+  { only: 'plain' },
 )
+
+const TAKE_NOTES = statement(
+  'take_failure_notes',
+  `with taken as (
+     ${TAKE}
+   )
+   select row_to_json(taken)::text as note, subscriber from taken`,
+)
+
+/** Notes that were sent as JSON. */
+const NOTES = `json_to_recordset($1::json) taken(at timestamptz, receipt_id uuid, subscriber integer, change integer,
+       state text, fingerprint text, error text)`
+const ADD_TOTALS = statement('add_failure_totals', totalsFrom(NOTES))
+const ADD_GROUPS = statement('add_failure_groups', groupsFrom(NOTES))
+const ADD_HOURS = statement('add_failure_hours', hoursFrom(NOTES))
+
+async function addUp(client: Queryable, limit: number): Promise<AddedUp[]> {
+  if (!isDistributed(client)) return rows<AddedUp>(client, ADD_UP, [limit, KEPT_RECEIPTS])
+  const taken = await rows<{ note: string; subscriber: number }>(client, TAKE_NOTES, [limit])
+  if (taken.length === 0) return []
+  const notes = `[${taken.map(({ note }) => note).join(',')}]`
+  await change(client, ADD_TOTALS, [notes])
+  await change(client, ADD_GROUPS, [notes, KEPT_RECEIPTS])
+  await change(client, ADD_HOURS, [notes])
+  return taken.map(({ subscriber }) => ({ subscriber, changes: 1 }))
+}
+
+interface AddedUp {
+  readonly subscriber: number
+  readonly changes: number
+}
 
 const DROP_EMPTY_GROUPS = statement(
   'drop_empty_failure_groups',
@@ -80,7 +133,7 @@ export function addUpFailures(pool: Pool, limit: number): Promise<number> {
       await client.query('rollback')
       return 0
     }
-    const added = await rows<{ subscriber: number; changes: number }>(client, ADD_UP, [limit, KEPT_RECEIPTS])
+    const added = await addUp(client, limit)
     const subscribers = added.map(({ subscriber }) => subscriber)
     await change(client, DROP_EMPTY_GROUPS, [subscribers])
     await change(client, DROP_EMPTY_HOURS, [subscribers])
@@ -94,9 +147,7 @@ export function addUpFailures(pool: Pool, limit: number): Promise<number> {
  * snapshot, so the notes that it deletes are of changes that its count contains, and every later
  * change adds a note that it does not see.
  */
-const RECOUNT = statement(
-  'recount_failures',
-  `with noted as (
+const COUNT = `with noted as (
      delete from ledger.failure_change where subscriber = $2::integer
    ), counted as materialized (
      select state, receipt_id, at, error, ledger.failure_fingerprint(error) as fingerprint
@@ -107,39 +158,99 @@ const RECOUNT = statement(
        from ledger.job j
        where j.shard = n.shard and j.subscriber = $2::integer and j.state in ${NEEDS_OPERATOR}
      ) j
-   ), totals as (
-     insert into ledger.failure_total (subscriber, failed, attention, recounted_at)
+   )`
+
+const setTotals = (
+  counted: string,
+): string => `insert into ledger.failure_total (subscriber, failed, attention, recounted_at)
      select $2::integer, count(*) filter (where state = 'failed'), count(*) filter (where state = 'attention'), now()
-     from counted
+     from ${counted}
      on conflict (subscriber) do update
-     set failed = excluded.failed, attention = excluded.attention, recounted_at = excluded.recounted_at
-   ), groups as (
-     insert into ledger.failure_group as g (subscriber, fingerprint, jobs, first_at, last_at, error, receipts)
+     set failed = excluded.failed, attention = excluded.attention, recounted_at = excluded.recounted_at`
+
+const setGroups = (
+  counted: string,
+): string => `insert into ledger.failure_group as g (subscriber, fingerprint, jobs, first_at, last_at, error, receipts)
      select $2::integer, fingerprint, count(*), min(at), max(at), (array_agg(error order by at desc, receipt_id))[1],
        (array_agg(receipt_id order by at desc, receipt_id))[1:$3::integer]
-     from counted where state = 'failed' group by fingerprint
+     from ${counted} where state = 'failed' group by fingerprint
      on conflict (subscriber, fingerprint) do update
      set jobs = excluded.jobs, first_at = least(g.first_at, excluded.first_at),
-       last_at = greatest(g.last_at, excluded.last_at), error = excluded.error, receipts = excluded.receipts
-   ), hours as (
-     insert into ledger.failure_hour (subscriber, fingerprint, at, jobs)
+       last_at = greatest(g.last_at, excluded.last_at), error = excluded.error, receipts = excluded.receipts`
+
+const setHours = (
+  counted: string,
+): string => `insert into ledger.failure_hour (subscriber, fingerprint, at, jobs)
      select $2::integer, fingerprint, date_trunc('hour', at, 'UTC'), count(*)
-     from counted where state = 'failed' group by 2, 3
-     on conflict (subscriber, fingerprint, at) do update set jobs = excluded.jobs
+     from ${counted} where state = 'failed' group by 2, 3
+     on conflict (subscriber, fingerprint, at) do update set jobs = excluded.jobs`
+
+const dropGroups = (
+  counted: string,
+): string => `delete from ledger.failure_group g where g.subscriber = $2::integer
+       and not exists (select from ${counted} where c.state = 'failed' and c.fingerprint = g.fingerprint)`
+
+const dropHours = (
+  counted: string,
+): string => `delete from ledger.failure_hour h where h.subscriber = $2::integer and not exists (
+     select from ${counted} where c.state = 'failed' and c.fingerprint = h.fingerprint
+       and date_trunc('hour', c.at, 'UTC') = h.at)`
+
+const RECOUNT = statement(
+  'recount_failures',
+  `${COUNT}, totals as (
+     ${setTotals('counted')}
+   ), groups as (
+     ${setGroups('counted')}
+   ), hours as (
+     ${setHours('counted')}
    ), old_groups as (
-     delete from ledger.failure_group g where g.subscriber = $2::integer
-       and not exists (select from counted c where c.state = 'failed' and c.fingerprint = g.fingerprint)
+     ${dropGroups('counted c')}
    )
-   delete from ledger.failure_hour h where h.subscriber = $2::integer and not exists (
-     select from counted c where c.state = 'failed' and c.fingerprint = h.fingerprint
-       and date_trunc('hour', c.at, 'UTC') = h.at)`,
+   ${dropHours('counted c')}`,
+  { only: 'plain' },
 )
+
+const COUNT_FAILED = statement(
+  'count_failed',
+  `${COUNT}
+   select row_to_json(counted)::text as job, state = 'failed' as "isFailed" from counted`,
+)
+
+/** Failed jobs that were sent as JSON. */
+const JOBS = `json_to_recordset($1::json) c(state text, receipt_id uuid, at timestamptz, error text, fingerprint text)`
+const RECOUNT_APART = [
+  statement('set_failure_hours', setHours(JOBS)),
+  statement('drop_old_failure_groups', dropGroups(JOBS)),
+  statement('drop_old_failure_hours', dropHours(JOBS)),
+]
+const SET_TOTALS = statement(
+  'set_failure_totals',
+  `insert into ledger.failure_total (subscriber, failed, attention, recounted_at)
+   values ($1::integer, $2::bigint, $3::bigint, now())
+   on conflict (subscriber) do update
+   set failed = excluded.failed, attention = excluded.attention, recounted_at = excluded.recounted_at`,
+)
+const SET_GROUPS = statement('set_failure_groups', setGroups(JOBS))
+
+async function recount(client: Queryable, shards: number, subscriber: number): Promise<void> {
+  if (!isDistributed(client)) {
+    await change(client, RECOUNT, [shards, subscriber, KEPT_RECEIPTS])
+    return
+  }
+  const counted = await rows<{ job: string; isFailed: boolean }>(client, COUNT_FAILED, [shards, subscriber])
+  const failed = counted.filter(({ isFailed }) => isFailed).length
+  await change(client, SET_TOTALS, [subscriber, failed, counted.length - failed])
+  const jobs = `[${counted.map(({ job }) => job).join(',')}]`
+  await change(client, SET_GROUPS, [jobs, subscriber, KEPT_RECEIPTS])
+  for (const each of RECOUNT_APART) await change(client, each, [jobs, subscriber])
+}
 
 /** False: another process is adding up or counting. */
 export function recountFailures(pool: Pool, shards: number, subscriber: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const isOurs = await isLocked(client)
-    if (isOurs) await change(client, RECOUNT, [shards, subscriber, KEPT_RECEIPTS])
+    if (isOurs) await recount(client, shards, subscriber)
     await client.query('commit')
     return isOurs
   })

@@ -24,6 +24,7 @@ const OF_MANY_SHARDS = [
   'lock_expired',
   'settle',
   'settle_lanes',
+  'settle_only',
 ]
 
 /**
