@@ -11,7 +11,7 @@ import type { testSource } from './source.ts'
 /* Moves of the tenant alpha, while its effects and messages are counted. */
 
 /** Two tenants in one ledger. */
-export const MOVING = { alpha: 'hookonce_1', beta: 'hookonce_1' }
+const MOVING = { alpha: 'hookonce_1', beta: 'hookonce_1' }
 export const MOVE_REASON = { by: 'test', why: 'more room' }
 
 type MovingHooks = Hookonce<Readonly<Record<string, ReturnType<typeof testSource>>>>

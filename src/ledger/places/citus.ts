@@ -31,7 +31,7 @@ export const ALLOW_TRIGGERS = 'set citus.enable_unsafe_triggers = on'
 
 type Db = Pick<Pool | PoolClient, 'query'>
 
-export async function hasCitus(db: Db): Promise<boolean> {
+async function hasCitus(db: Db): Promise<boolean> {
   return (await db.query(HAS_CITUS)).rows[0]?.found === true
 }
 
