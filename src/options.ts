@@ -154,7 +154,7 @@ export const optionsSchema = strict({
     .regex(SCHEMA_NAME, SCHEMA_NAME_RULE)
     .default(DEFAULT_SCHEMA)
     .describe(
-      "the name of the ledger's schema: up to 30 lower-case letters, digits and `_`. One database may hold several ledgers, each in its own schema. They share nothing: an event that reaches both is handled once in each",
+      "the name of the ledger's schema: up to 30 lower-case letters, digits and `_`. One database may hold several ledgers, each in its own schema. Ledgers are independent: an event that reaches two of them is processed once in each",
     ),
   /**
    * Several ledgers, named `hookonce_0` and so on, in `database` or on other servers. A tenant
@@ -168,7 +168,7 @@ export const optionsSchema = strict({
   migrate: z
     .enum(['auto', 'off'])
     .default('auto')
-    .describe('`auto` brings the schema up to date at the first use; `off` only checks it'),
+    .describe('`auto` migrates the schema at the first use; `off` only checks it'),
   prepare: z
     .enum(['on', 'off'])
     .default('on')

@@ -17,16 +17,14 @@ export const bodyLimitFields = {
     .int()
     .positive()
     .default(256 * MIB)
-    .describe(
-      'the total size of bodies that are being read or waiting; above it, deliveries are answered 503',
-    ),
+    .describe('the total size of bodies that are being read or waiting; above it, deliveries get 503'),
   /** From the headers to the end of the body. The slowest provider gives up after 30 s. */
   bodyTimeoutMs: z
     .int()
     .positive()
     .max(MAX_TIMER_MS)
     .default(15_000)
-    .describe('the time from the headers to the end of the body; a slower body is answered 408'),
+    .describe('the time from the headers to the end of the body; a slower body gets 408'),
 }
 
 /** The Retry-After of a 503. */

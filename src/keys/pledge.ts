@@ -13,7 +13,7 @@ export const completeAfterField = z
   .int()
   .positive()
   .default(5 * MINUTE_MS)
-  .describe('how long a [completer](#completing-what-clients-leave) waits for the client')
+  .describe('how long a [completer](#complete-abandoned-requests) waits for the client')
 
 const pledgeSchema = z.object({
   key: z.string(),

@@ -27,7 +27,7 @@ export const policyFields = {
     .enum(handlerKinds)
     .default('opaque')
     .describe(
-      '[what hookonce may assume about the handler](keys.md#what-completes-and-what-does-not), which decides what happens after a failure',
+      '[what hookonce may assume about the handler](keys.md#which-responses-are-stored), which decides what happens after a failure',
     ),
   /**
    * Longer than most handlers run, so heartbeats are rare. Short enough that a retry notices a

@@ -10,7 +10,7 @@ export const limitsSchema = strict({
     .int()
     .positive()
     .default(10_000)
-    .describe('the number of deliveries that wait for their commit; above it, deliveries are answered 503'),
+    .describe('the number of deliveries that wait for their commit; above it, deliveries get 503'),
   retryAfterSeconds: z.int().positive().default(RETRY_AFTER_SECONDS).describe('the Retry-After of a 503'),
 })
 

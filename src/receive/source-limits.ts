@@ -12,7 +12,7 @@ export const sourceLimitFields = {
   /** Empty: no address may deliver. */
   allow: z.array(addressRange).max(10_000).optional().meta({
     description:
-      'the IP addresses or ranges (`192.0.2.0/24`) that may deliver to this source; others are answered 403. Behind a proxy, list the proxy in `trustedProxies`',
+      'the IP addresses or ranges (`192.0.2.0/24`) that may deliver to this source; other addresses get 403. Behind a proxy, list the proxy in `trustedProxies`',
     defaultsTo: 'everyone',
   }),
   ratePerSecond: z
@@ -20,7 +20,7 @@ export const sourceLimitFields = {
     .positive()
     .optional()
     .describe(
-      'genuine deliveries per second and process; above it, deliveries are answered 429 with Retry-After. All deliveries of a second may arrive at the same moment. Forged deliveries do not count',
+      'deliveries with a valid signature per second and process; above it, deliveries get 429 with Retry-After. All deliveries of a second may arrive at the same moment. Forged deliveries do not count',
     ),
   maxBodyBytes: z.int().positive().optional().meta({
     description: 'rejects larger bodies of this source with 413',

@@ -86,7 +86,7 @@ export const optionsShape = {
     .enum(['ignore', 'record'])
     .default('ignore')
     .describe(
-      "What happens to event types without a subscriber: answered with 200 and counted, or also recorded (`'record'`). A delivery whose key or type cannot be read is always recorded.",
+      "How to treat event types without a subscriber: `'ignore'` responds 200 and counts them, `'record'` also records them. A delivery whose key or type cannot be read is always recorded.",
     ),
   refusedStatus: z.int().min(400).max(499).optional().meta({
     description:
@@ -105,7 +105,7 @@ export const optionsShape = {
     .enum(['keep-first', 'reject'])
     .default('keep-first')
     .describe(
-      "What happens when a different body arrives under a known key: the first body stays and the answer is 200, or the delivery is rejected with 409 (`'reject'`).",
+      "How to treat a different body under a known key: hookonce keeps the first body and responds 200, or rejects the delivery with 409 (`'reject'`).",
     ),
 }
 

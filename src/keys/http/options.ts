@@ -89,7 +89,7 @@ export const optionsSchema = strict({
     .string()
     .min(1)
     .optional()
-    .describe('the name under which a [completer](#completing-what-clients-leave) finds abandoned requests'),
+    .describe('the name under which a [completer](#complete-abandoned-requests) finds abandoned requests'),
   pledgeHeaders: z
     .array(
       z
