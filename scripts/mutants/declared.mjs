@@ -24,7 +24,7 @@ export const EQUIVALENT = [
   },
   {
     file: 'src/ledger/read/few-events.ts',
-    removed: "j.state = 'processing'",
+    removed: "and j.state = 'processing'",
     within: 'order by j.worker',
     reason: 'names the partial index; the state is compared behind it',
   },
@@ -49,7 +49,13 @@ export const EQUIVALENT = [
   {
     file: 'src/ledger/stats/failure-counts.ts',
     removed: "where c.state = 'failed'",
-    within: 'delete from ledger.failure_hour h',
+    within: 'c.fingerprint = g.fingerprint',
+    reason: 'restricts the count to failed jobs; other jobs have no fingerprint, so they equal no failure',
+  },
+  {
+    file: 'src/ledger/stats/failure-counts.ts',
+    removed: "where c.state = 'failed'",
+    within: 'c.fingerprint = h.fingerprint',
     reason: 'restricts the count to failed jobs; other jobs have no fingerprint, so they equal no failure',
   },
   {
