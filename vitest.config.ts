@@ -32,6 +32,23 @@ export function scenarios(server: 'embedded' | 'installed') {
   }
 }
 
+/**
+ * The statements that a ledger on Citus sends, on a server without Citus (src/ledger/driver/shapes.ts).
+ * With these shapes, the tests must find the same rows.
+ */
+const distributed = {
+  test: {
+    ...scenarios('embedded').test,
+    name: 'distributed',
+    include: [
+      'test/scenarios/each-server/guards-*.test.ts',
+      'test/scenarios/each-server/{billing-app,failure-counts,once,privacy-encryption}.test.ts',
+      'test/scenarios/each-server/{process-lanes,publish-commit,publish-lanes}.test.ts',
+    ],
+    env: { HOOKONCE_DURABILITY: 'unsafe', HOOKONCE_TEST_SHAPES: 'distributed' },
+  },
+}
+
 export const unit = {
   test: {
     name: 'unit',
@@ -151,6 +168,7 @@ export default defineConfig({
       },
       scenarios('embedded'),
       scenarios('installed'),
+      distributed,
     ],
   },
 })

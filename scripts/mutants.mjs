@@ -52,6 +52,8 @@ const GUARDS = /guards-|ledger-durable/
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/
 const EMBEDDED = 'embedded'
 const INSTALLED = 'installed'
+/** Runs some files with the statements of a distributed ledger. */
+const DISTRIBUTED = 'distributed'
 
 /** Files that passed in an unchanged copy. */
 const passing = new Set()
@@ -72,7 +74,8 @@ const trace = untried.length === 0 ? [] : await readTrace()
 const results = []
 // Mutants whose statement few tests send come first. If no test is known to send a statement, all
 // tests run.
-const tests = (mutant) => filesFor(mutant).length || Number.POSITIVE_INFINITY
+const tests = (mutant) =>
+  filesFor(mutant, 'plain').length + filesFor(mutant, 'distributed').length || Number.POSITIVE_INFINITY
 const queue = untried.toSorted((a, b) => tests(a) - tests(b))
 await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
 const survivors = results.filter(({ killer }) => killer === undefined)
@@ -118,7 +121,8 @@ async function readTrace() {
     rmSync(part, { force: true })
     const preload = pathToFileURL(join(root, 'scripts/mutants/trace.mjs')).href
     const env = { ...process.env, HOOKONCE_TRACE: part, NODE_OPTIONS: `--import ${preload}` }
-    const { status, output } = await vitest(root, ['--project', EMBEDDED, '--project', INSTALLED], env)
+    const projects = [EMBEDDED, INSTALLED, DISTRIBUTED].flatMap((name) => ['--project', name])
+    const { status, output } = await vitest(root, projects, env)
     if (status !== 0) {
       console.error(`${output}\nthe tests fail without any mutant: fix them first`)
       process.exit(2)
@@ -126,7 +130,7 @@ async function readTrace() {
     cpSync(part, options.trace)
   }
   const lines = readFileSync(options.trace, 'utf8').trim().split('\n')
-  return lines.map((line) => JSON.parse(line)).map(({ test, text }) => ({ test: relative(root, test), text }))
+  return lines.map((line) => JSON.parse(line)).map((sent) => ({ ...sent, test: relative(root, sent.test) }))
 }
 
 async function lane() {
@@ -198,14 +202,18 @@ async function provenKiller(copy, mutant) {
 }
 
 async function killerOf(copy, mutant, unreliable) {
-  const files = filesFor(mutant).filter((file) => !unreliable.has(file))
+  const isReliable = (file) => !unreliable.has(file)
+  const files = filesFor(mutant, 'plain').filter(isReliable)
+  const distributed = filesFor(mutant, 'distributed').filter(isReliable)
+  const isSent = files.length + distributed.length > 0
   const groups = [
     [EMBEDDED, files.slice(0, FIRST_FILES)],
+    [DISTRIBUTED, distributed],
     [EMBEDDED, files.slice(FIRST_FILES)],
     [INSTALLED, files],
   ]
   for (const [project, group] of groups) {
-    if (group.length === 0 && files.length > 0) continue
+    if (group.length === 0 && isSent) continue
     // Without file names vitest runs every file. That is right for a statement that no test was
     // seen to send.
     const { status, output } = await run(copy, project, group)
@@ -244,10 +252,11 @@ function failureIn(output) {
  * The test files that send the mutated statement: tests of guards first, slow tests last, and
  * otherwise tests that send few other statements first.
  */
-function filesFor({ sent }) {
+function filesFor({ sent }, shape) {
   const sizes = new Map()
   for (const { test } of trace) sizes.set(test, (sizes.get(test) ?? 0) + 1)
-  const found = new Set(trace.filter(({ text }) => text.includes(sent)).map(({ test }) => test))
+  const sending = trace.filter((statement) => statement.shape === shape && statement.text.includes(sent))
+  const found = new Set(sending.map(({ test }) => test))
   found.delete(LEFT_OUT)
   const rank = (file) => Number(SLOW.test(file)) - Number(GUARDS.test(file))
   return [...found].sort((a, b) => rank(a) - rank(b) || sizes.get(a) - sizes.get(b))

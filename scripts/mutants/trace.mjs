@@ -12,7 +12,8 @@ pg.Client.prototype.query = function traced(config, ...rest) {
   const text = typeof config === 'string' ? config : config?.text
   const test = currentTest()
   if (test !== undefined && typeof text === 'string' && /hookonce|synchronous_commit/.test(text)) {
-    const line = JSON.stringify({ test, text: asWritten(text) })
+    const shape = process.env.HOOKONCE_TEST_SHAPES ?? 'plain'
+    const line = JSON.stringify({ test, shape, text: asWritten(text) })
     if (!seen.has(line)) {
       seen.add(line)
       appendFileSync(out, `${line}\n`)
