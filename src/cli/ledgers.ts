@@ -17,10 +17,10 @@ hookonce ledgers move LEDGER --node HOST:PORT [--json]
 Needs HOOKONCE_LEDGERS: the number of ledgers, or the option \`ledgers\` as JSON.
 
 list shows each ledger, whether it can be read, and its tenants.
-add makes the next ledger in DATABASE_URL, and prints what to set. It is distributed if the first ledger is.
-move moves a tenant with all of its events to another ledger. Deliveries of the tenant are answered 503 meanwhile, and
-runs that take longer than --drain run again there. If it is interrupted, start it again: it continues.
-move --node moves a whole ledger to another node of its Citus cluster, while it is used.`
+add creates the next ledger in DATABASE_URL, and prints what to set. The new ledger is distributed if the first one is.
+move moves a tenant with all of its events to another ledger. Deliveries of the tenant get 503 meanwhile. Runs that
+take longer than --drain run again there. If the move is interrupted, start it again: it continues.
+move --node moves a whole ledger to another node of its Citus cluster while the ledger is in use.`
 
 export const ledgers: Command = {
   usage,
