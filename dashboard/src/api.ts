@@ -39,7 +39,7 @@ async function watchedFetch(...request: Parameters<typeof fetch>): Promise<Respo
   }
   // The answer to an older request does not show the present state.
   if (startedAt > failedAt) isOffline.value = false
-  noteUnreachable(response.url, response)
+  noteUnreachable(response)
   // The session has ended, or its token was revoked.
   if (response.status === 401 && session.peek()) session.value = null
   return response

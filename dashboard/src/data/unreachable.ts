@@ -1,23 +1,23 @@
 import { signal } from '@preact/signals'
 
 /*
- * The ledgers, of several, that cannot be read. The API names them in a header of each answer whose
- * part of them is missing. Answers that read only one ledger say nothing about the others.
+ * The ledgers that cannot be read. If rows of a ledger are missing in an answer, a header of the
+ * answer names the ledger. An answer from only one ledger shows nothing about the others.
  */
 
 export const unreachable = signal<readonly string[]>([])
 
 const HEADER = 'hookonce-unreachable-ledgers'
-/** The paths whose last answer named a ledger. One of them without the header: all can be read. */
+/** The paths whose last answer named a ledger. An answer without the header clears all of them. */
 const missing = new Set<string>()
 
-export function noteUnreachable(url: string, response: Response): void {
-  const { pathname } = new URL(url)
+export function noteUnreachable(response: Response): void {
+  const [path = ''] = response.url.split('?', 1)
   const header = response.headers.get(HEADER)
   if (header !== null) {
-    missing.add(pathname)
+    missing.add(path)
     if (header !== unreachable.peek().join(', ')) unreachable.value = header.split(', ')
-  } else if (response.ok && missing.has(pathname)) {
+  } else if (response.ok && missing.has(path)) {
     missing.clear()
     unreachable.value = []
   }
