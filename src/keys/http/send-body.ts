@@ -1,4 +1,4 @@
-import { isAscii } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import type { Reply } from './message.ts'
 
@@ -58,7 +58,7 @@ const ONE_WRITE_BYTES = 16 * 1024
  * the same text in every encoding: middleware that wraps `end` may ignore the encoding.
  */
 function inOneWrite(body: Uint8Array): Uint8Array | string {
-  if (body.length > ONE_WRITE_BYTES || !isAscii(body)) return body
+  if (body.length > ONE_WRITE_BYTES || !buffer.isAscii(body)) return body
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
 }
 

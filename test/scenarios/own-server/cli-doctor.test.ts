@@ -164,7 +164,7 @@ describe('the doctor on a server', () => {
     expect(ran.code).toBe(1)
     const horizon = finding('horizon')
     expect(horizon?.seen).toContain(`pid ${rows[0].pid} (hookonce, idle in transaction)`)
-    expect(horizon?.seen).toContain('"left behind" is prepared')
+    expect(horizon?.seen).toContain('"left behind" has been prepared')
     expect(horizon?.advice).toContain(`pg_terminate_backend(${rows[0].pid})`)
     expect(horizon?.advice).toContain(`rollback prepared 'left behind'`)
     expect((await examine(server.db.url)).finding('horizon')).toMatchObject({ level: 'ok' })
