@@ -33,8 +33,8 @@ export function scenarios(server: 'embedded' | 'installed') {
 }
 
 /**
- * The statements that a ledger on Citus sends, on a server without Citus (src/ledger/driver/shapes.ts).
- * With these shapes, the tests must find the same rows.
+ * The statements that a ledger on Citus sends (src/ledger/driver/shapes.ts), on a server without
+ * Citus. With them, the tests must find the same rows.
  */
 const distributed = {
   test: {

@@ -2,9 +2,9 @@ import type { AcquireDecision, AcquireRequest, Completion, Settlement } from './
 import type { KeyRecord } from './record.ts'
 
 /**
- * The contract of a store. Every verb is one atomic step and one round trip. A second one may be
- * needed after a race, or if the first found that there is more to decide and changed nothing. Each verb behaves like the function of decide.ts that it names. The
- * suite in contract/ verifies a store against it.
+ * The contract of a store. Every verb is one atomic step and one round trip. A second round trip may
+ * be needed after a race, or if the first one changed nothing because there is more to decide. Each
+ * verb behaves like the function of decide.ts that it names. The suite in contract/ verifies a store.
  *
  * A store that cannot answer throws. Its error becomes the cause of KEY_STORE_DOWN.
  */
