@@ -257,15 +257,17 @@ function outcomesOf(batch: readonly Settlement[]): Buffer[] {
  * that decides on the effect (attention.ts). Both lock the effect first, so that a job cannot stop
  * for an effect that has just been decided, and wait forever.
  */
-const STOP = statement(
-  'stop_for_attention',
-  `with stopped as (
+const STOPPED = `with stopped as (
      update ledger.job
      set state = 'attention', worker = null, finished_at = now(), reason = $5
      where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
        and state = 'processing'
      returning attempt, started_at
-   ), told as (
+   )`
+
+const STOP = statement(
+  'stop_for_attention',
+  `${STOPPED}, told as (
      insert into ledger.attempt (shard, receipt_id, subscriber, fence, number, started_at, outcome, error)
      select $1::smallint, $2::uuid, $3::integer, $4::integer, attempt, started_at, 'attention', $5 from stopped
    )
@@ -276,13 +278,7 @@ const STOP = statement(
 
 const STOP_ONLY = statement(
   'stop_only',
-  `with stopped as (
-     update ledger.job
-     set state = 'attention', worker = null, finished_at = now(), reason = $5
-     where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer and fence = $4::integer
-       and state = 'processing'
-     returning attempt, started_at
-   )
+  `${STOPPED}
    select attempt, started_at::text as "startedAt" from stopped`,
 )
 
