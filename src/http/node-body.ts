@@ -9,6 +9,7 @@ import {
 } from './bounded-body.ts'
 import { howToKeepBytes, keptBytes, keptText, type NodeRequest, rawRequest } from './framework-request.ts'
 import type { Share } from './held-bytes.ts'
+import { dropParsedBytes, parsedBytes } from './parsed-bytes.ts'
 
 /*
  * Bodies of node:http, read in two ways with the same limits. The body of a webhook is consumed, in
@@ -29,9 +30,12 @@ export function readSignedBody(
 ): Uint8Array | BodyFault | Promise<Uint8Array | BodyFault> {
   const request = rawRequest(given)
   const wasRead = request.readableEnded
-  const kept = keptBytes(given) ?? (wasRead ? keptText(given) : undefined)
+  const kept = keptBytes(given) ?? (wasRead ? (parsedBytes(request) ?? keptText(given)) : undefined)
   if (kept) return boundedBytes(kept, limits, share)
-  if (!wasRead) return consumeNodeBody(request, limits, share)
+  if (!wasRead) {
+    dropParsedBytes(request)
+    return consumeNodeBody(request, limits, share)
+  }
   return hasBody(request) ? alreadyRead(howToKeepBytes(given)) : new Uint8Array()
 }
 

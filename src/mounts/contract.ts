@@ -18,7 +18,7 @@ export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Prom
  * are structural, so neither a framework nor its types are imported.
  */
 export interface Mounts<Name extends string = string> {
-  /** `app.use('/webhooks', hooks.express())`, above the body parsers. */
+  /** `app.use('/webhooks', hooks.express())`, above or below the body parsers. */
   express(options?: MountOptions<Name>): NodeHandler
   /** `app.register(hooks.fastify(), { prefix: '/webhooks' })`. */
   fastify(options?: MountOptions<Name>): FastifyPlugin

@@ -1,4 +1,5 @@
 import type { Doors } from '../delivery/doors.ts'
+import { keepParsedBytes } from '../http/parsed-bytes.ts'
 import type { MountOptions, Mounts, NodeHandler } from './contract.ts'
 import { fastifyPlugin } from './fastify.ts'
 import { honoHandler } from './hono.ts'
@@ -9,13 +10,20 @@ import { nextRoute } from './next.ts'
 /** One receiver, mounted in any framework. */
 export function mounts<Name extends string>(doors: Doors): Mounts<Name> {
   const node = nodeHandlers(doors)
+  function belowParsers(options?: MountOptions): NodeHandler {
+    keepParsedBytes()
+    return node(options)
+  }
   return {
-    express: node,
+    express: belowParsers,
     fastify: (options = {}) => fastifyPlugin(doors, options),
     hono: (options = {}) => honoHandler(doors, options),
-    koa: (options = {}) => koaMiddleware(doors, options),
+    koa: (options = {}) => {
+      keepParsedBytes()
+      return koaMiddleware(doors, options)
+    },
     // Nest's middleware has the form of Express on both of its platforms.
-    nest: node,
+    nest: belowParsers,
     next: (options = {}) => nextRoute(doors, options),
     lambda: (options = {}) => lambdaHandler(doors, options),
   }

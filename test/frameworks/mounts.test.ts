@@ -68,9 +68,24 @@ const readBy =
 const nest = (mounted: NestSetup['mounted'], platform: NestSetup['platform'], rawBody: boolean): Start =>
   nestApp({ mounted, platform, rawBody })
 
+/** A parser that keeps only the parsed value. */
+const forgetful: Middleware = async (ctx, next) => {
+  Object.assign(ctx.request, { body: await json(ctx.req) })
+  await next()
+}
+
 const works: Readonly<Record<string, Start>> = {
   'Express, above express.json()': expressApp(use),
   'Express, as a route': expressApp((app, receiver) => app.post('/webhooks/:source', receiver.express())),
+  'Express, below express.json()': expressApp(use, (express) => express.json()),
+  'Express, below express.json() and a middleware that waits': expressApp(
+    (app, receiver) => {
+      app.use((_request, _response, next) => void setImmediate(next))
+      app.use('/webhooks', receiver.express())
+    },
+    (express) => express.json(),
+  ),
+  'Express, below express.text()': expressApp(use, (express) => express.text({ type: '*/*' })),
   'Express, below express.json({ verify })': expressApp(use, (express) => express.json(keepBytes)),
   'Express, below express.raw()': expressApp(use, (express) => express.raw({ type: '*/*' })),
   Fastify: fastifyApp(register),
@@ -84,6 +99,9 @@ const works: Readonly<Record<string, Start>> = {
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, {}))
     return register(app, receiver)
   }),
+  'Fastify, by hooks.express() in a route': fastifyApp((app, receiver) =>
+    app.post('/webhooks/:source', receiver.express()),
+  ),
   Hono: honoApp(),
   'Hono, below a middleware that reads text': honoApp(readBy('text')),
   'Hono, below a middleware that reads bytes': honoApp(readBy('arrayBuffer')),
@@ -91,51 +109,43 @@ const works: Readonly<Record<string, Start>> = {
   Koa: koaApp(),
   'Koa, below koa-bodyparser': koaApp('koa-bodyparser'),
   'Koa, below @koa/bodyparser': koaApp('@koa/bodyparser'),
+  'Koa, below a parser that keeps no bytes': koaApp(forgetful),
   'Koa, by koa-mount': mountedKoaApp,
   'NestJS on Express, in main.ts': nest('main.ts', 'express', false),
   'NestJS on Express with rawBody, in main.ts': nest('main.ts', 'express', true),
   'NestJS on Express with rawBody, in a controller': nest('controller', 'express', true),
   'NestJS on Express with rawBody, as a middleware': nest('middleware', 'express', true),
+  'NestJS on Express, in a controller': nest('controller', 'express', false),
+  'NestJS on Express, as a middleware': nest('middleware', 'express', false),
   'NestJS on Fastify, in main.ts': nest('main.ts', 'fastify', false),
   'NestJS on Fastify with rawBody, in main.ts': nest('main.ts', 'fastify', true),
+  'NestJS on Fastify, in a controller': nest('controller', 'fastify', false),
   'NestJS on Fastify with rawBody, in a controller': nest('controller', 'fastify', true),
   'NestJS on Fastify, as a middleware': nest('middleware', 'fastify', false),
-}
-
-/** A parser that keeps only the parsed value. */
-const forgetful: Middleware = async (ctx, next) => {
-  Object.assign(ctx.request, { body: await json(ctx.req) })
-  await next()
 }
 
 interface Refused {
   readonly start: Start
   readonly says: string
   readonly only?: Major
+  readonly contentType?: string
 }
 
 const refuses: Readonly<Record<string, Refused>> = {
-  'Express, below express.json()': {
-    start: expressApp(use, (express) => express.json()),
+  'Express, below a parser of a type that the usual parsers do not read': {
+    start: expressApp(use, (express) => express.json({ type: '*/*' })),
     says: "app.use('/webhooks', hooks.express()) above the parsers",
-  },
-  'Fastify, by hooks.express() in a route': {
-    start: fastifyApp((app, receiver) => app.post('/webhooks/:source', receiver.express())),
-    says: 'app.register(hooks.fastify()',
+    contentType: 'application/octet-stream',
   },
   'Hono 3, below a middleware that reads JSON': {
     start: honoApp(readBy('json')),
     says: 'c.req.raw.clone().json()',
     only: 'previous',
   },
-  'Koa, below a parser that keeps no bytes': { start: koaApp(forgetful), says: 'ctx.request.rawBody' },
-  'NestJS on Express, in a controller': {
-    start: nest('controller', 'express', false),
-    says: '{ rawBody: true }',
-  },
-  'NestJS on Express, as a middleware': {
-    start: nest('middleware', 'express', false),
-    says: '{ rawBody: true }',
+  'Koa, below a parser of such a type': {
+    start: koaApp(forgetful),
+    says: 'ctx.request.rawBody',
+    contentType: 'application/octet-stream',
   },
 }
 
@@ -143,11 +153,8 @@ const refuses: Readonly<Record<string, Refused>> = {
  * With spaces, because JSON.stringify of the parsed body would drop them and break the signature.
  */
 const EVENT = signed('{ "id": "evt_1",  "type": "a", "amount": 1.0, "name": "Ünal" }')
-const deliver = (url: string, event = EVENT) =>
-  fetch(`${url}/webhooks/test`, {
-    ...event,
-    headers: { ...event.headers, 'content-type': 'application/json' },
-  })
+const deliver = (url: string, event = EVENT, contentType = 'application/json') =>
+  fetch(`${url}/webhooks/test`, { ...event, headers: { ...event.headers, 'content-type': contentType } })
 
 /** One receiver for all mounts that work. Each mount has its own event. */
 let db: Awaited<ReturnType<typeof makeDatabase>>
@@ -185,15 +192,42 @@ describe.each(MAJORS)('%s major', (major) => {
   })
 
   const refused = Object.entries(refuses).filter(([, { only = major }]) => only === major)
-  test.each(refused)('%s: refuses, with the line to write', async (_, { start, says }) => {
+  test.each(refused)('%s: refuses, with the line to write', async (_, { start, says, contentType }) => {
     const db = await freshDatabase()
     const { hooks, stop } = receiving(db)
-    const reply = await deliver(await start(major, hooks))
+    const reply = await deliver(await start(major, hooks), EVENT, contentType)
     expect([reply.status, await reply.json()]).toEqual([500, { error: 'BODY_ALREADY_READ' }])
     await stop()
     const [rejection] = await db.rows<{ last_detail: string }>('select last_detail from hookonce.rejection')
     expect(rejection?.last_detail).toContain(says)
     expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
+  })
+
+  const largeJson = expressApp(use, (express) => express.json({ limit: '20mb' }))
+
+  test('Express, below express.json(): bytes are kept no longer than a request', async () => {
+    const db = await freshDatabase()
+    const url = await largeJson(major, receiving(db).hooks)
+    // Together they have more bytes than are kept for all requests.
+    for (let sent = 0; sent < 10; sent++) {
+      const event = signed({ id: `evt_${sent}`, type: 'a', padding: 'x'.repeat(4_000_000) })
+      expect((await deliver(url, event)).status).toBe(202)
+      const order = { ...event, headers: { 'content-type': 'application/json' } }
+      expect((await fetch(`${url}/orders`, order)).status).toBe(200)
+    }
+  })
+
+  test('Express, below express.json(): a body that is too large to keep is refused', async () => {
+    const db = await freshDatabase()
+    const { hooks } = receiving(db, { options: { limits: { maxBodyBytes: 20_000_000 } } })
+    const url = await largeJson(major, hooks)
+    const event = signed({ id: 'evt_1', type: 'a', padding: 'x'.repeat(6_000_000) })
+    // With a length, and as chunks.
+    expect((await deliver(url, event)).status).toBe(500)
+    const chunked = { ...event, body: new Blob([event.body]).stream(), duplex: 'half' }
+    expect((await deliver(url, chunked as unknown as typeof event)).status).toBe(500)
+    expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
+    expect((await deliver(url)).status).toBe(202)
   })
 
   test('Fastify: the limits of hookonce hold, and the rest of the app keeps its parsers', async () => {

@@ -69,7 +69,7 @@ export function createApp({ database, stripeSecret, mailUrl, fetchInvoice, accou
   })
 
   const app = express()
-  app.use('/webhooks', hooks.express()) // above the body parsers: signatures need the raw bytes
+  app.use('/webhooks', hooks.express())
   app.use(express.json())
   app.get('/invoices', async (_, response) => {
     response.json(await drizzle(pool).select().from(invoices))
