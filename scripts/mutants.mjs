@@ -35,8 +35,8 @@ const { values: options } = parseArgs({
     list: { type: 'boolean', default: false },
     /** The number of mutants that are tried in parallel, each in its own copy. */
     lanes: { type: 'string', default: '2' },
-    /** The file that stores which test sends which statement, between runs. */
-    trace: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-mutants.jsonl') },
+    /** The start of the files that store which test sends which statement, between runs. */
+    trace: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-trace') },
     /** The mutants that were killed, kept here between runs. */
     kills: { type: 'string', default: join(root, 'node_modules/.cache/hookonce-kills.json') },
     /** Also tries mutants that were killed before. */
@@ -47,7 +47,8 @@ const { values: options } = parseArgs({
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
 /** The tests that most likely fail come first. The others run only if these pass. */
 const FIRST_FILES = 2
-const GUARDS = /guards-|ledger-durable/
+const GUARD_FILES = ['guards-', 'ledger-durable']
+const GUARDS = new RegExp(GUARD_FILES.join('|'))
 /** These tests kill processes and servers many times, and take minutes. */
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/
 const EMBEDDED = 'embedded'
@@ -70,18 +71,30 @@ const untried = options.again ? mutants : mutants.filter((mutant) => !kills.has(
 const killedBefore = mutants.length - untried.length
 if (killedBefore > 0)
   console.log(`${killedBefore} mutants were killed before, by tests that have not changed since`)
-const trace = untried.length === 0 ? [] : await readTrace()
-const results = []
-// Mutants whose statement few tests send come first. If no test is known to send a statement, all
-// tests run.
-const tests = (mutant) =>
-  filesFor(mutant, 'plain').length + filesFor(mutant, 'distributed').length || Number.POSITIVE_INFINITY
-const queue = untried.toSorted((a, b) => tests(a) - tests(b))
-await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
-const survivors = results.filter(({ killer }) => killer === undefined)
-for (const { mutant } of survivors) console.log(`SURVIVED  ${describe(mutant)}`)
+// The tests of guards kill most mutants, in seconds. Tracing all tests takes many minutes, so it
+// comes second, for the mutants that are left.
+const trace = []
+const left = await tryAll('guards', untried)
+const survivors = await tryAll('all', left)
+for (const mutant of survivors) console.log(`SURVIVED  ${describe(mutant)}`)
 console.log(`${mutants.length - survivors.length} killed, ${survivors.length} survived`)
 process.exit(survivors.length === 0 ? 0 : 1)
+
+/** Tries the mutants against the tests of guards, or against all tests. Returns the survivors. */
+async function tryAll(scope, candidates) {
+  if (candidates.length === 0) return []
+  trace.splice(0, trace.length, ...(await readTrace(scope)))
+  const tests = (mutant) => filesFor(mutant, 'plain').length + filesFor(mutant, 'distributed').length
+  // A statement that no traced test sends: among all tests, every one runs.
+  const tried = scope === 'all' ? candidates : candidates.filter((mutant) => tests(mutant) > 0)
+  const killed = new Set()
+  console.log(`${tried.length} mutants against ${scope === 'all' ? 'all tests' : 'the tests of guards'}`)
+  // Mutants whose statement few tests send come first.
+  const rank = (mutant) => tests(mutant) || Number.POSITIVE_INFINITY
+  const queue = tried.toSorted((a, b) => rank(a) - rank(b))
+  await Promise.all(Array.from({ length: Number(options.lanes) }, () => lane(scope, queue, killed)))
+  return candidates.filter((mutant) => !killed.has(mutant))
+}
 
 function wanted({ file, line }) {
   return options.only.length === 0 || options.only.some((only) => `${file}:${line}:`.includes(`${only}:`))
@@ -112,28 +125,30 @@ function flat(text) {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** Runs every test once without a mutant. All must pass. */
-async function readTrace() {
-  if (!existsSync(options.trace)) {
-    mkdirSync(dirname(options.trace), { recursive: true })
+/** Runs the tests of a scope once without a mutant. All must pass. */
+async function readTrace(scope) {
+  const path = `${options.trace}-${scope}.jsonl`
+  if (!existsSync(path)) {
+    mkdirSync(dirname(path), { recursive: true })
     console.log('running the unchanged tests once, to record the statements that they send…')
-    const part = `${options.trace}.part`
+    const part = `${path}.part`
     rmSync(part, { force: true })
     const preload = pathToFileURL(join(root, 'scripts/mutants/trace.mjs')).href
     const env = { ...process.env, HOOKONCE_TRACE: part, NODE_OPTIONS: `--import ${preload}` }
     const projects = [EMBEDDED, INSTALLED, DISTRIBUTED].flatMap((name) => ['--project', name])
-    const { status, output } = await vitest(root, projects, env)
+    const files = scope === 'all' ? [] : GUARD_FILES
+    const { status, output } = await vitest(root, [...projects, ...files], env)
     if (status !== 0) {
       console.error(`${output}\nthe tests fail without any mutant: fix them first`)
       process.exit(2)
     }
-    cpSync(part, options.trace)
+    cpSync(part, path)
   }
-  const lines = readFileSync(options.trace, 'utf8').trim().split('\n')
+  const lines = readFileSync(path, 'utf8').trim().split('\n')
   return lines.map((line) => JSON.parse(line)).map((sent) => ({ ...sent, test: relative(root, sent.test) }))
 }
 
-async function lane() {
+async function lane(scope, queue, killed) {
   const copy = mkdtempSync(join(tmpdir(), 'hookonce-mutant-'))
   try {
     for (const name of [
@@ -152,15 +167,15 @@ async function lane() {
         recursive: true,
         filter: (path) => !path.includes('node_modules'),
       })
-    for (const folder of ['.', 'test/prisma/made'])
+    // Tests with Prisma install it in a folder of their own when they first run.
+    for (const folder of ['.', 'test/prisma/made'].filter((folder) => existsSync(join(root, folder))))
       symlinkSync(join(root, folder, 'node_modules'), join(copy, folder, 'node_modules'))
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
       const killer = await provenKiller(copy, mutant)
-      results.push({ mutant, killer })
+      if (killer !== undefined) killed.add(mutant)
       if (killer?.file !== undefined) kills.add(mutant, killer.file)
-      console.log(
-        `${results.length}/${untried.length}  ${describe(mutant)}\n      ${killer?.failure ?? 'SURVIVED'}`,
-      )
+      const outcome = killer?.failure ?? (scope === 'all' ? 'SURVIVED' : 'left for the other tests')
+      console.log(`${describe(mutant)}, ${queue.length} to go\n      ${outcome}`)
     }
   } finally {
     rmSync(copy, { recursive: true, force: true })
