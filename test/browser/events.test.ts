@@ -13,10 +13,14 @@ const listOf = (page: Page): Locator => page.getByRole('grid', { name: 'Events' 
 const rowsOf = (page: Page): Locator => listOf(page).locator('[role=rowgroup] [aria-rowindex]')
 const selected = (page: Page): Promise<number> => listOf(page).locator('[aria-selected=true]').count()
 
+/** The rows of the previous search, while the next one is read. */
+const busyList = (page: Page): Locator => page.locator('[aria-busy=true]', { has: listOf(page) })
+
 async function search(page: Page, text: string): Promise<void> {
   await page.getByRole('combobox', { name: 'Search events' }).fill(text)
   await page.keyboard.press('Enter')
   await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe(text)
+  await busyList(page).waitFor({ state: 'detached' })
 }
 
 testEveryView('/events', (page) => rowsOf(page).nth(10).waitFor())
@@ -97,6 +101,35 @@ test('tokens find the events in the ledger, and the address can be shared', asyn
 
   await search(page, 'source:nobody')
   await page.getByText('No event matches').waitFor()
+})
+
+test('the rows of a search stay until the rows of the next one are there', async () => {
+  const { page } = await openPage('/events?q=source%3Ashopify')
+  await rowsOf(page).nth(10).waitFor()
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route('**/api/v1/events?source=github*', async (route) => {
+    await released
+    await route.continue()
+  })
+  await page.getByRole('combobox', { name: 'Search events' }).fill('source:github')
+  await page.keyboard.press('Enter')
+  await busyList(page).waitFor()
+  for (const text of await rowsOf(page).allTextContents()) expect(text).toContain('shopify')
+  release()
+  await busyList(page).waitFor({ state: 'detached' })
+  for (const text of await rowsOf(page).allTextContents()) expect(text).toContain('github')
+})
+
+test('a search that fails shows its error in place of the old rows', async () => {
+  const { page, faults } = await openPage('/events')
+  faults.expect(/^400: GET .*since=/)
+  await rowsOf(page).nth(10).waitFor()
+  await search(page, 'since:yesterday-ish')
+  await page.getByRole('alert').waitFor()
+  expect(await rowsOf(page).count()).toBe(0)
 })
 
 test('the search completes names and values', async () => {

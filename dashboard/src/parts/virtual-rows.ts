@@ -6,6 +6,8 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 /** The height of a row. The CSS variable --row has the same value. */
 export const ROW_PX = 34
 const OVERSCAN = 8
+/** The size of the list that was in view last. The next list most likely has the same size. */
+let lastRect = { width: window.innerWidth, height: window.innerHeight }
 
 /** Keeps the visible rows in place when new rows are inserted above them. */
 export function useSteady<Item>(
@@ -45,6 +47,8 @@ export function useVirtualRows(
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN,
     initialOffset,
+    // The rows are then rendered at once, before the height of the list is measured.
+    initialRect: lastRect,
     // The header row stays at the top.
     scrollPaddingEnd: ROW_PX,
     scrollToFn: elementScroll,
@@ -56,6 +60,7 @@ export function useVirtualRows(
   virtualizer.setOptions(options)
   useLayoutEffect(() => virtualizer._didMount(), [])
   useLayoutEffect(() => virtualizer._willUpdate())
+  lastRect = virtualizer.scrollRect ?? lastRect
   return {
     items: virtualizer.getVirtualItems(),
     height: virtualizer.getTotalSize(),

@@ -9,7 +9,7 @@ const MAX_TYPES = 500
 let readAt = Number.NEGATIVE_INFINITY
 const FRESH_MS = 60_000
 
-/** Reads the names, unless they were just read. Without them, the search still works. */
+/** Reads the names, unless they were just read. */
 export async function readKnownValues(): Promise<void> {
   if (performance.now() - readAt < FRESH_MS) return
   readAt = performance.now()

@@ -6,6 +6,11 @@ import { type Completion, completionsAt, wordsOf } from '../search/tokens.ts'
 import { texts } from '../texts.ts'
 import { isPaletteOpen } from './palette.tsx'
 
+/** Without the values there are no completions, and the search still works. */
+function readValues(): void {
+  readKnownValues().catch(() => undefined)
+}
+
 /**
  * The search at the top of every page. It opens the list of matching events, and is part of the URL
  * of the list.
@@ -20,6 +25,12 @@ export function Search() {
   const field = useRef<HTMLInputElement>(null)
   const mirror = useRef<HTMLDivElement>(null)
   useEffect(() => setText(inUrl), [inUrl])
+  // Before the field is used, so that the values are there when a user types, and reading them does
+  // not slow the search down. Safari has no idle callbacks, and reads when the field gets the focus.
+  useEffect(() => {
+    const idle = window.requestIdleCallback?.(readValues)
+    return () => idle !== undefined && window.cancelIdleCallback(idle)
+  }, [])
   useEffect(() => {
     if (mirror.current && field.current) mirror.current.scrollLeft = field.current.scrollLeft
   })
@@ -84,7 +95,7 @@ export function Search() {
           onFocus={() => {
             setOpen(true)
             setCaret(text.length)
-            readKnownValues().catch(() => undefined)
+            readValues()
           }}
           onBlur={() => setOpen(false)}
           onKeyDown={press}

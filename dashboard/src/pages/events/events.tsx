@@ -1,6 +1,6 @@
 import './events.css'
 import type { ItemOf } from 'hookonce/client'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { client } from '../../api.ts'
 import { keepList, keptList, type ListPosition } from '../../data/kept-list.ts'
 import { onChange } from '../../data/live.ts'
@@ -28,18 +28,49 @@ const REFRESH_MS = 1_000
 export type ListedEvent = ItemOf<'/events'>
 
 export default function Events() {
-  const q = queryValue('q')
+  const wanted = queryValue('q')
+  const { search, first } = useShownSearch(wanted)
   // Each search gets a new component, so no state of the previous search remains.
-  return <EventList key={q} search={q} />
+  return <EventList key={search} search={search} first={first} isOutdated={search !== wanted} />
 }
 
-function EventList({ search }: { readonly search: string }) {
+interface ShownSearch {
+  readonly search: string
+  /** The first page, if it was read before the search is shown. */
+  readonly first: Listed<ListedEvent> | undefined
+}
+
+/** The rows of the previous search stay until the first page of the next search is there. */
+function useShownSearch(wanted: string): ShownSearch {
+  const [shown, setShown] = useState<ShownSearch>({ search: wanted, first: undefined })
+  // Not useEffect, which would wait for the next frame before it reads.
+  useLayoutEffect(() => {
+    if (wanted === shown.search) return
+    const reading = new AbortController()
+    const show = (first?: Listed<ListedEvent>): void => {
+      if (!reading.signal.aborted) setShown({ search: wanted, first })
+    }
+    readPage(queryOf(filterOf(wanted)), undefined, reading.signal).then(
+      ({ data, next }) => show(data.length > 0 ? { items: data, next } : undefined),
+      // The list reads the page again, and shows the error.
+      () => show(),
+    )
+    return () => reading.abort()
+  }, [wanted])
+  return shown
+}
+
+interface EventListProps extends ShownSearch {
+  readonly isOutdated: boolean
+}
+
+function EventList({ search, first, isOutdated }: EventListProps) {
   const filter = useMemo(() => filterOf(search), [search])
   const query = useMemo(() => queryOf(filter), [filter])
   const [kept] = useState(() => keptList<ListedEvent>(search))
   const position = useRef<ListPosition>(kept?.position ?? { top: 0, activeKey: undefined })
   const [isAtTop, setAtTop] = useState(position.current.top === 0)
-  const pages = useEvents(query, { isAtTop, initial: kept?.listed })
+  const pages = useEvents(query, { isAtTop, initial: kept?.listed ?? first })
   keepList({ name: search, listed: pages.listed, position: position.current })
   const { items, isFirstLoading, error } = pages
   const order = useMemo(() => items.map(({ id }) => id), [items])
@@ -60,7 +91,7 @@ function EventList({ search }: { readonly search: string }) {
       {replayId !== '' && <ReplayProgress id={replayId} onClose={() => setQuery({ replay: '' })} />}
       <Toolbar pages={pages} filter={filter} query={query} selection={selection} active={active} />
       {items.length > 0 && (
-        <div class="list">
+        <div class={isOutdated ? 'list outdated' : 'list'} aria-busy={isOutdated}>
           {hasNew && (
             <button
               type="button"
@@ -89,7 +120,7 @@ function EventList({ search }: { readonly search: string }) {
         <div class="card">
           {error !== undefined ? (
             <Failure error={error} onRetry={pages.reload} />
-          ) : isFirstLoading ? (
+          ) : isFirstLoading || isOutdated ? (
             <Skeleton rows={14} />
           ) : (
             <Nothing pages={pages} isSearch={search.trim() !== ''} />
@@ -107,15 +138,16 @@ interface EventsOptions {
 
 function useEvents(query: EventsQuery, { isAtTop, initial }: EventsOptions): Pages<ListedEvent> {
   return usePages(
-    (cursor, signal) =>
-      client.get('/events', {
-        query: { ...query, ...(cursor === undefined ? { limit: FIRST_PAGE } : { limit: PAGE, cursor }) },
-        signal,
-      }),
+    (cursor, signal) => readPage(query, cursor, signal),
     [query],
     // A list that is scrolled down is not updated, because its rows would move.
     { keyOf: ({ id }) => id, initial, ...(isAtTop ? { refreshMs: REFRESH_MS } : {}) },
   )
+}
+
+function readPage(query: EventsQuery, cursor: string | undefined, signal: AbortSignal) {
+  const page = cursor === undefined ? { limit: FIRST_PAGE } : { limit: PAGE, cursor }
+  return client.get('/events', { query: { ...query, ...page }, signal })
 }
 
 /** Whether events were recorded since the list stopped following. */
