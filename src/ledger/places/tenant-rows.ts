@@ -10,12 +10,24 @@ import { inSchemaText, schemaOf } from '../driver/schema.ts'
 
 /** Rows per commit: few, so that no lock is held for long. */
 const BATCH = 200
+/**
+ * Bytes of bodies, payloads and results per batch. A batch of JSON text has about twice as many
+ * characters, and Node's strings end at 512 million. A single larger row is a batch by itself.
+ */
+const BATCH_BYTES = 16 * 1024 * 1024
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Tables with a row for each receipt, job or run. They go with the receipt. */
 const OF_RECEIPT = ['duplicate', 'job', 'attempt', 'step', 'attention'] as const
 /** Tables with an id of their own, and a tenant. */
 const OF_TENANT = ['effect', 'entity', 'outbox'] as const
+/** The columns without a small limit. */
+const LARGE_COLUMN = {
+  receipt: 'octet_length(body)',
+  effect: 'octet_length(result::text)',
+  entity: '0',
+  outbox: 'octet_length(payload::text)',
+} as const
 /** Small tables. The first three come first: other rows refer to them. */
 const SMALL = ['source', 'subscriber', 'data_key', 'rollup', 'alert'] as const
 
@@ -30,11 +42,10 @@ export interface CopyOptions {
   readonly to: Pool
   readonly shards: number
   readonly tenant: string
-  readonly onBatch?: (() => void) | undefined
 }
 
 /** Copies every row of the tenant. The rows must not change meanwhile. */
-export async function copyTenant({ from, to, shards, tenant, onBatch }: CopyOptions): Promise<void> {
+export async function copyTenant({ from, to, shards, tenant }: CopyOptions): Promise<void> {
   for (const table of SMALL) await copySmall({ from, to, tenant }, table)
   // The audit numbers its rows in each ledger anew.
   const audit = await readText(from, 'audit', 'where tenant = $1 order by id', [tenant])
@@ -50,7 +61,6 @@ export async function copyTenant({ from, to, shards, tenant, onBatch }: CopyOpti
       const lanes = await query(from, LANES_OF_JOBS, [shard, ids])
       rows.push({ table: 'lane', text: await byIds(from, 'lane', shards, lanes.map(String)) })
       await insertAll(to, tenant, rows)
-      onBatch?.()
     }
     for (const table of OF_TENANT)
       for await (const ids of idsOf(from, table, { shard, tenant })) {
@@ -63,7 +73,6 @@ export async function copyTenant({ from, to, shards, tenant, onBatch }: CopyOpti
           })
         }
         await insertAll(to, tenant, rows)
-        onBatch?.()
       }
   }
   await run(to, FORGET_LIMITERS, [tenant])
@@ -147,18 +156,24 @@ interface TableRows {
 
 type Db = Pick<Pool, 'query'>
 
+/** The ids of all rows, in batches of few rows and bytes. */
 async function* idsOf(
   db: Pool,
   table: 'receipt' | (typeof OF_TENANT)[number],
   { shard, tenant }: { readonly shard: number; readonly tenant: string },
 ): AsyncGenerator<string[]> {
-  const text = `select distinct id from ledger.${table} where shard = $1 and tenant = $2 and id > $3
-    order by id limit ${BATCH}`
+  const text = `select id from (
+      select id, sum(bytes) over (order by id) - bytes as bytes_before from (
+        select id, coalesce(sum(${LARGE_COLUMN[table]}), 0) as bytes from ledger.${table}
+        where shard = $1 and tenant = $2 and id > $3
+        group by id order by id limit ${BATCH}
+      ) sized
+    ) batch where bytes_before < ${BATCH_BYTES} order by id`
   for (let after = FIRST_ID; ; ) {
     const ids = (await query(db, text, [shard, tenant, after])).map(String)
-    if (ids.length > 0) yield ids
     const last = ids.at(-1)
-    if (last === undefined || ids.length < BATCH) return
+    if (last === undefined) return
+    yield ids
     after = last
   }
 }

@@ -48,6 +48,24 @@ test('a tenant moves while it works: no effect is lost, and none happens twice',
   ).rejects.toThrow('lives in another ledger')
 })
 
+test('a move copies large bodies in small batches', async () => {
+  const db = await freshDatabase()
+  const { set } = await counting(db)
+  await db.rows(
+    `insert into hookonce_1.receipt (id, shard, secret, tenant, source, event_key, event_type, body)
+     select gen_random_uuid(), 1, 1, 'alpha', 'alpha', n, 'x', decode(repeat('ab', 4194304), 'hex')
+     from generate_series(1, 9) n`,
+  )
+  await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, MOVE_REASON)
+  // Each batch is one transaction: 16 MiB have room for four bodies of 4 MiB.
+  const copied = await db.rows<{ rows: number; whole: boolean }>(
+    `select count(*)::int as rows, bool_and(octet_length(body) = 4194304) as whole
+     from hookonce_2.receipt where tenant = 'alpha' group by xmin::text order by 1`,
+  )
+  expect(copied).toEqual([1, 4, 4].map((rows) => ({ rows, whole: true })))
+  expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
+})
+
 test('a move that dies at any step continues when it is started again', async () => {
   const db = await freshDatabase()
   const { hooks, effects, set } = await counting(db)
