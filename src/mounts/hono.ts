@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import type { Doors, Entry } from '../delivery/doors.ts'
+import { parsedBytes } from '../http/parsed-bytes.ts'
 
 /** The part of Hono's context that is used. */
 export interface HonoContext {
@@ -9,8 +11,12 @@ export interface HonoContext {
 export type HonoHandler = (c: HonoContext) => Promise<Response>
 
 export function honoHandler(doors: Doors, entry: Entry): HonoHandler {
-  return async ({ req, env }) =>
-    doors.fetch(await withKeptBody(req), { ...entry, peerAddress: addressOf(env) })
+  return async ({ req, env }) => {
+    // @hono/node-server passes the request of node:http in `env`.
+    const { incoming } = (env ?? {}) as { incoming?: IncomingMessage }
+    const request = await withKeptBody(req, incoming)
+    return doors.fetch(request, { ...entry, peerAddress: incoming?.socket?.remoteAddress })
+  }
 }
 
 /** The bodies that Hono caches, by the method that read them. */
@@ -22,17 +28,14 @@ interface KeptBody {
 
 /**
  * A middleware may have read the body. Hono caches the result, and only these three forms still
- * have the bytes: parsed JSON (Hono 3) and forms do not.
+ * have the bytes: parsed JSON (Hono 3) and forms do not. On Node, the bytes of those are kept too.
  */
-async function withKeptBody({ raw, bodyCache }: HonoContext['req']): Promise<Request> {
+async function withKeptBody(
+  { raw, bodyCache }: HonoContext['req'],
+  incoming: IncomingMessage | undefined,
+): Promise<Request> {
   if (!raw.bodyUsed) return raw
   const { arrayBuffer, blob, text }: KeptBody = bodyCache
-  const body = await (arrayBuffer ?? blob ?? text)
+  const body = (await (arrayBuffer ?? blob ?? text)) ?? (incoming && parsedBytes(incoming))
   return body === undefined ? raw : new Request(raw, { body })
-}
-
-/** @hono/node-server passes the request of node:http in `env`. */
-function addressOf(env: unknown): string | undefined {
-  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: string } } }
-  return incoming?.socket?.remoteAddress
 }

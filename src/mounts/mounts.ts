@@ -10,20 +10,20 @@ import { nextRoute } from './next.ts'
 /** One receiver, mounted in any framework. */
 export function mounts<Name extends string>(doors: Doors): Mounts<Name> {
   const node = nodeHandlers(doors)
-  function belowParsers(options?: MountOptions): NodeHandler {
-    keepParsedBytes()
-    return node(options)
+  /** For mounts that a framework may run after its parsers. */
+  function keepingBytes<Mount>(mount: (options?: MountOptions) => Mount): (options?: MountOptions) => Mount {
+    return (options) => {
+      keepParsedBytes()
+      return mount(options)
+    }
   }
   return {
-    express: belowParsers,
+    express: keepingBytes(node),
     fastify: (options = {}) => fastifyPlugin(doors, options),
-    hono: (options = {}) => honoHandler(doors, options),
-    koa: (options = {}) => {
-      keepParsedBytes()
-      return koaMiddleware(doors, options)
-    },
+    hono: keepingBytes((options = {}) => honoHandler(doors, options)),
+    koa: keepingBytes((options = {}) => koaMiddleware(doors, options)),
     // Nest's middleware has the form of Express on both of its platforms.
-    nest: belowParsers,
+    nest: keepingBytes(node),
     next: (options = {}) => nextRoute(doors, options),
     lambda: (options = {}) => lambdaHandler(doors, options),
   }

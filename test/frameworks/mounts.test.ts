@@ -106,6 +106,7 @@ const works: Readonly<Record<string, Start>> = {
   'Hono, below a middleware that reads text': honoApp(readBy('text')),
   'Hono, below a middleware that reads bytes': honoApp(readBy('arrayBuffer')),
   'Hono, below a middleware that reads a blob': honoApp(readBy('blob')),
+  'Hono, below a middleware that reads JSON': honoApp(readBy('json')),
   Koa: koaApp(),
   'Koa, below koa-bodyparser': koaApp('koa-bodyparser'),
   'Koa, below @koa/bodyparser': koaApp('@koa/bodyparser'),
@@ -137,10 +138,11 @@ const refuses: Readonly<Record<string, Refused>> = {
     says: "app.use('/webhooks', hooks.express()) above the parsers",
     contentType: 'application/octet-stream',
   },
-  'Hono 3, below a middleware that reads JSON': {
+  'Hono 3, below a middleware that reads JSON of such a type': {
     start: honoApp(readBy('json')),
     says: 'c.req.raw.clone().json()',
     only: 'previous',
+    contentType: 'application/octet-stream',
   },
   'Koa, below a parser of such a type': {
     start: koaApp(forgetful),
@@ -304,8 +306,12 @@ test('hooks.fetch needs no `this`, and takes what platforms pass besides the req
   expect(answers.map(({ status }) => status)).toEqual([202, 200, 200])
 })
 
-test('Hono 4, below a middleware that reads JSON: Hono keeps its text', async () => {
+test('Hono, below a middleware that reads a form', async () => {
+  const form: MiddlewareHandler = async (c, next) => {
+    await c.req.parseBody()
+    await next()
+  }
   const db = await freshDatabase()
-  const { hooks } = receiving(db)
-  expect((await deliver(await honoApp(readBy('json'))('current', hooks))).status).toBe(202)
+  const url = await honoApp(form)('current', receiving(db).hooks)
+  expect((await deliver(url, EVENT, 'application/x-www-form-urlencoded')).status).toBe(202)
 })
