@@ -44,6 +44,37 @@ function openKeys(db: TestDatabase, ledger: string): Promise<number> {
   )
 }
 
+test('a data key cannot be forgotten while it is copied', async () => {
+  const db = await freshDatabase()
+  const { hooks, set } = await counting(db, { encryption })
+  await deliverUntilAccepted(hooks, 'alpha', 'evt_1')
+  await until('it is processed', async () => (await processedIn(db, 'hookonce_1')) === 1)
+  // Stops the copy between reading the keys and writing them: the same ids are being inserted.
+  const holding = await db.pool.connect()
+  await holding.query(
+    `begin; insert into hookonce_2.data_key overriding system value
+     select * from hookonce_1.data_key where tenant = 'alpha'`,
+  )
+  const moving = moveTenant(set, toSecond, MOVE_REASON)
+  await until('the copy waits', async () => {
+    const waiting = await db.number(
+      `select count(*) from pg_stat_activity where datname = current_database()
+       and wait_event = 'transactionid' and query like '%insert into%data_key%'`,
+    )
+    return waiting > 0
+  })
+  // A key that is forgotten now would be forgotten here, and then copied.
+  const free = await db.number(
+    `with free as (select from hookonce_1.data_key where tenant = 'alpha' for update skip locked)
+     select count(*) from free`,
+  )
+  await holding.query('rollback')
+  holding.release()
+  await moving
+  expect(free).toBe(0)
+  expect(await openKeys(db, 'hookonce_2')).toBe(1)
+})
+
 test('an encrypted tenant moves while it works: its events are read there', async () => {
   const db = await freshDatabase()
   const { hooks, effects, set } = await counting(db, { encryption })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { countedGroups, newestGroups } from '../../../src/ledger/read/failures.ts'
 import { backlog } from '../../../src/ledger/read/jobs.ts'
 import { receiptHistory } from '../../../src/ledger/read/receipts.ts'
+import { importReceipts } from '../../../src/ledger/receipts/import.ts'
 import { knownReceipts } from '../../../src/ledger/receipts/known-receipts.ts'
 import { lockBodies, lockKeys, sweepBodies, sweepKeys } from '../../../src/ledger/receipts/retention.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
@@ -47,6 +48,29 @@ describe('a sweep', () => {
     await held.commit()
     await inOpenTransaction((client) => lock(client, 0, 10))
     expect(await isLocked('receipt', `id = '${idOf(1)}'`)).toBe(true)
+  })
+})
+
+test('an import reports the known events whose work is unfinished', async () => {
+  const ledger = await seededLedger()
+  const states = [...LIVE, ...OVER]
+  for (const [index, state] of states.entries()) await ledger.job(index + 1, { state })
+  const known = states.map((_, index) => ({
+    id: idOf(index + 1),
+    shard: 0,
+    eventKey: `evt_${index + 1}`,
+    eventType: 'x',
+    occurredAtMs: undefined,
+    keySeconds: 1e6,
+  }))
+  const { imported, unfinished } = await importReceipts(
+    ledger.db.pool,
+    { tenant: 'default', source: 'test' },
+    known,
+  )
+  expect({ imported, unfinished: unfinished.toSorted() }).toEqual({
+    imported: 0,
+    unfinished: [1, 2, 3, 4].map(idOf),
   })
 })
 
