@@ -27,9 +27,9 @@ function currentTest() {
   return globalThis.__vitest_worker__?.filepath ?? process.env.HOOKONCE_TRACE_TEST
 }
 
-/** The source calls the schema `ledger`; the driver has put in its name. */
+/** The source calls the schema `ledger`; the driver has put in its name. One of several has a number. */
 function asWritten(text) {
-  return text.replaceAll('"hookonce".', 'ledger.')
+  return text.replaceAll(/"hookonce(?:_\d+)?"\./g, 'ledger.')
 }
 
 // A worker of vitest runs several files, so the name is passed on when a child starts.
