@@ -153,7 +153,9 @@ export async function startPatroni(): Promise<PatroniCluster> {
   const nodes: Node[] = []
   for (const name of NAMES) nodes.push(await startNode(name))
   const bind = await freePort()
-  start('haproxy', ['-db', '-f', deploy('haproxy.cfg')], {
+  // A copy: the unprivileged account may not be able to read the folder of the repository.
+  cpSync(deploy('haproxy.cfg'), join(dir, 'haproxy.cfg'))
+  start('haproxy', ['-db', '-f', join(dir, 'haproxy.cfg')], {
     PRIMARY_BIND: `${HOST}:${bind}`,
     ...Object.fromEntries(
       nodes.flatMap(({ name, port, apiPort }) => [

@@ -1,3 +1,5 @@
+import { onTestFinished } from 'vitest'
+
 /** The answers that a sender got, by event key. */
 export interface Sender {
   readonly acknowledged: Set<string>
@@ -21,12 +23,11 @@ export function sendOn(send: (payload: { id: string; type: string }) => Promise<
     }
   }
   const loops = Array.from({ length: 4 }, loop)
-  return {
-    acknowledged,
-    statuses,
-    async stop() {
-      stopped = true
-      await Promise.all(loops)
-    },
+  async function stop(): Promise<void> {
+    stopped = true
+    await Promise.all(loops)
   }
+  // A failed test must not also report that the sender lost its server.
+  onTestFinished(stop)
+  return { acknowledged, statuses, stop }
 }

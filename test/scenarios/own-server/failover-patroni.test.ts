@@ -1,5 +1,6 @@
-import pg from 'pg'
+import pg, { type QueryResultRow } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { isOutage } from '../../../src/ledger/driver/outage.ts'
 import { startApp } from '../../support/app.ts'
 import { cli } from '../../support/cli.ts'
 import { type PatroniCluster, startPatroni } from '../../support/patroni.ts'
@@ -21,6 +22,7 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
   const pool = new pg.Pool({ connectionString: url })
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
+  const read = readerOf(pool)
 
   const options = { leaseMs: 6_000, pollMs: 50, retry: { baseDelayMs: 50, maxDelayMs: 200 } }
   const app = await startApp({ url }, { options })
@@ -35,15 +37,15 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
   expect(doctor.json<Finding[]>().find(({ check }) => check === 'standby')).toMatchObject({ level: 'ok' })
 
   const effectCount = async (): Promise<number> =>
-    Number((await pool.query('select count(*) from effect')).rows[0]?.count)
+    Number((await read<{ count: string }>('select count(*) from effect'))[0]?.count)
   /** All workers that a primary has known, by id. */
   const workers = new Map<number, number>()
   const attempts = new Map<string, string>()
 
   // First the whole machine of the primary dies, then PostgreSQL alone on the next one.
   for (const strike of ['killNode', 'killServer'] as const) {
-    for (const { id, pid } of await workersOf(pool)) workers.set(id, pid)
-    for (const [fence, end] of await attemptsOf(pool)) attempts.set(fence, end)
+    for (const { id, pid } of await workersOf(read)) workers.set(id, pid)
+    for (const [fence, end] of await attemptsOf(read)) attempts.set(fence, end)
     const old = await cluster.primary()
     await until('a standby is synchronous', cluster.hasSynchronousStandby, FAILOVER_MS)
     const refused = sender.statuses.length
@@ -54,12 +56,12 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
     const before = await effectCount()
     await until('the workers go on', async () => (await effectCount()) > before, FAILOVER_MS)
     // What the old primary handed out is known to the new one, so it is not handed out again.
-    const known = new Map((await workersOf(pool)).map(({ id, pid }) => [id, pid]))
+    const known = new Map((await workersOf(read)).map(({ id, pid }) => [id, pid]))
     expect([...workers].filter(([id, pid]) => known.get(id) !== pid)).toEqual([])
-    const settled = await attemptsOf(pool)
+    const settled = await attemptsOf(read)
     expect([...attempts].filter(([fence, end]) => settled.get(fence) !== end)).toEqual([])
     const late = await startApp({ url }, { options, receives: false })
-    const [own] = (await workersOf(pool)).filter(({ pid }) => pid === late.pid)
+    const [own] = (await workersOf(read)).filter(({ pid }) => pid === late.pid)
     expect(own?.id).toBeGreaterThan(Math.max(...workers.keys(), ...known.keys()))
   }
   await sender.stop()
@@ -67,25 +69,46 @@ test('Patroni promotes a synchronous standby, twice: nothing acknowledged is los
   const state = 'select count(*)::int as jobs from hookonce.job where state <> $1'
   await until(
     'all work is done',
-    async () => (await pool.query<{ jobs: number }>(state, ['processed'])).rows[0]?.jobs === 0,
+    async () => (await read<{ jobs: number }>(state, ['processed']))[0]?.jobs === 0,
     FAILOVER_MS,
   )
-  const receipts = await pool.query<{ key: string; effects: number }>(
+  const receipts = await read<{ key: string; effects: number }>(
     `select event_key as key, count(e.receipt_id)::int as effects
      from hookonce.receipt r left join effect e on e.receipt_id = r.id group by event_key`,
   )
-  const effects = new Map(receipts.rows.map((row) => [row.key, row.effects]))
+  const effects = new Map(receipts.map((row) => [row.key, row.effects]))
   expect([...sender.acknowledged].filter((key) => !effects.has(key))).toEqual([])
   expect([...effects].filter(([, number]) => number !== 1)).toEqual([])
 }, 400_000)
 
-async function workersOf(pool: pg.Pool): Promise<{ id: number; pid: number }[]> {
-  return (await pool.query<{ id: number; pid: number }>('select id, pid from hookonce.worker')).rows
+type Read = <Row extends QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
+
+/** Reads again if a failover cuts the connection. */
+function readerOf(pool: pg.Pool): Read {
+  return <Row extends QueryResultRow>(text: string, values: unknown[] = []) =>
+    until<Row[] | undefined>('the primary answers', () => rowsIfUp<Row>(pool, text, values), FAILOVER_MS)
+}
+
+async function rowsIfUp<Row extends QueryResultRow>(
+  pool: pg.Pool,
+  text: string,
+  values: unknown[],
+): Promise<Row[] | undefined> {
+  try {
+    return (await pool.query<Row>(text, values)).rows
+  } catch (error) {
+    if (!isOutage(error)) throw error
+    return undefined
+  }
+}
+
+function workersOf(read: Read): Promise<{ id: number; pid: number }[]> {
+  return read('select id, pid from hookonce.worker')
 }
 
 /** By job and fence: when and how the run ended. These rows are committed with its end. */
-async function attemptsOf(pool: pg.Pool): Promise<Map<string, string>> {
-  const { rows } = await pool.query<{ fence: string; end: string }>(
+async function attemptsOf(read: Read): Promise<Map<string, string>> {
+  const rows = await read<{ fence: string; end: string }>(
     `select receipt_id || ' ' || fence as fence, outcome || ' ' || ended_at as end from hookonce.attempt`,
   )
   return new Map(rows.map(({ fence, end }) => [fence, end]))
