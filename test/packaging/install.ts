@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -29,6 +29,8 @@ export default async function setup(project: TestProject): Promise<() => void> {
   if (file === undefined) throw new Error('npm pack made no file')
   const tarball = join(scratch, file)
   const app = mkdtempSync(join(scratch, 'app-'))
+  // Without it, npm installs into the nearest folder above that has a package.json or node_modules.
+  writeFileSync(join(app, 'package.json'), '{ "private": true }\n')
   // hookonce needs neither install scripts nor optional packages. `npm run packaging` tries them
   // one by one.
   npm(['install', '--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund', tarball], app)

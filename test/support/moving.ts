@@ -116,17 +116,18 @@ export function movingLoad(hooks: MovingHooks): MovingLoad {
   const keys: string[] = []
   const state = { keys, refusals: 0 }
   let isSending = true
+  const refused = (): void => {
+    state.refusals += 1
+  }
   const sent = (async () => {
     while (isSending) {
       const key = `evt_${keys.length}`
-      await deliverUntilAccepted(hooks, 'alpha', key, () => {
-        state.refusals += 1
-      })
+      await deliverUntilAccepted(hooks, 'alpha', key, refused)
       keys.push(key)
       // Repeats of events from before the move are still duplicates after it.
       if (keys.length % 3 === 0) {
         const known = keys[Math.floor(keys.length / 2)] ?? key
-        await deliverUntilAccepted(hooks, 'alpha', known)
+        await deliverUntilAccepted(hooks, 'alpha', known, refused)
       }
       expect(await deliverTo(hooks, 'beta', key)).toBe(202)
     }

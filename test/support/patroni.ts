@@ -78,13 +78,16 @@ export async function startPatroni(): Promise<PatroniCluster> {
       cwd: dir,
       env: { PATH: process.env.PATH, HOME: dir, ...env },
       stdio: ['ignore', log, log],
+      detached: true,
     })
     closeSync(log)
     const gone = once(child, 'exit')
     const one = {
       process: child,
       async kill() {
-        child.kill('SIGKILL')
+        // With the programs that Patroni has started, such as pg_basebackup.
+        if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+          process.kill(-child.pid, 'SIGKILL')
         await gone
       },
     }
