@@ -36,8 +36,8 @@ export interface DownstreamCalls {
 
 /**
  * A recording HTTP service that replaces the services that handlers call. Like the API of Stripe,
- * it acts once per Idempotency-Key, and answers a repeated key with its first reply. A request
- * without a key acts each time.
+ * it acts once per Idempotency-Key, and answers a repeated key with its first reply, unless a
+ * failure is planned. A request without a key acts each time.
  */
 export interface Downstream {
   readonly url: string
@@ -65,13 +65,15 @@ export async function startDownstream(): Promise<Downstream> {
     const id = key === undefined ? undefined : `${method} ${path} ${key}`
     const known = id === undefined ? undefined : done.get(id)
     const reply = planned.get(path)?.shift() ?? 200
-    const first = known ?? replyOf(reply, recorded.length + 1)
-    const acted = !known && reply !== 'down' && first.status < 400
+    const own = replyOf(reply, recorded.length + 1)
+    // A service that fails does not look its keys up.
+    const sent = own.status < 400 ? (known ?? own) : own
+    const acted = !known && reply !== 'down' && sent.status < 400
     recorded.push({ method, path, key, headers, body, acted })
-    if (acted && id !== undefined) done.set(id, first)
+    if (acted && id !== undefined) done.set(id, sent)
     if (reply === 'lose' || reply === 'down') return void request.socket.destroy()
     if (reply === 'hang') return
-    response.writeHead(first.status, { 'content-type': 'application/json' }).end(first.body)
+    response.writeHead(sent.status, { 'content-type': 'application/json' }).end(sent.body)
   }
 
   const server = createServer((request, response) => {

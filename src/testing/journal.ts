@@ -1,20 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { type JobView, readJobs } from '../ledger/testing/progress.ts'
+import { type JobsOf, type JobView, readJobs } from '../ledger/testing/progress.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { JobState } from '../model/job-state.ts'
 import { textOfThrown } from '../model/thrown.ts'
 import type { AttemptFact, CustomObserver, EffectFact } from '../observe/observer.ts'
 
 /** Selects jobs. Every given value must match. */
-export interface JobFilter {
-  readonly source?: string
-  readonly type?: string
-  readonly key?: string
-  readonly subscriber?: string
-  /** The current state of the job, or a state in which one of its runs ended. */
+export interface JobFilter extends JobsOf {
+  /** The current state of the job, or a state that it was in before. */
   readonly state?: JobState
-  readonly receiptId?: string
 }
 
 export interface WaitOptions {
@@ -42,6 +37,8 @@ export interface Journal {
 export const WAIT_MS = 10_000
 const LOOK_MS = 25
 const MAX_TROUBLES = 5
+/** The error of a timeout lists the newest jobs. */
+const MAX_JOBS = 20
 const OUTCOME_STATES: Readonly<Partial<Record<AttemptFact['outcome'], JobState>>> = {
   processed: 'processed',
   stale: 'processed',
@@ -80,16 +77,26 @@ export function journal(pool: Pool): Journal {
 
   async function find(filter: JobFilter): Promise<JobView | undefined> {
     const { state, ...rest } = filter
-    const matching = (await readJobs(pool)).filter((job) => isMatch(job, rest))
+    const matching = await readJobs(pool, rest)
     const now = matching.find((job) => state === undefined || job.state === state)
     if (now || state === undefined) return now
-    const before = attempts.find(
+    for (const job of matching) {
+      const attempt = attemptBefore(job, state)
+      if (attempt !== undefined) return { ...job, state, attempt }
+    }
+    return undefined
+  }
+
+  /** The attempt in which a job was in a state, if it was in it before. */
+  function attemptBefore(job: JobView, state: JobState): number | undefined {
+    if (state === 'received') return 0
+    if (state === 'processing') return job.attempt > 0 ? job.attempt : undefined
+    return attempts.find(
       (fact) =>
         OUTCOME_STATES[fact.outcome] === state &&
-        matching.some((job) => job.receiptId === fact.receiptId && job.subscriber === fact.subscriber),
-    )
-    const job = matching.find((one) => one.receiptId === before?.receiptId)
-    return before && job ? { ...job, state, attempt: before.attempt } : undefined
+        fact.receiptId === job.receiptId &&
+        fact.subscriber === job.subscriber,
+    )?.attempt
   }
 
   async function timedOut(what: string): Promise<HookonceError> {
@@ -97,6 +104,8 @@ export function journal(pool: Pool): Journal {
       ({ source, eventType, eventKey, subscriber, state, attempt, reason }) =>
         `  ${source} ${eventType} ${eventKey} → ${subscriber}: ${state}, attempt ${attempt}${reason ? `, ${reason}` : ''}`,
     )
+    if (jobs.length > MAX_JOBS)
+      jobs.splice(0, jobs.length - MAX_JOBS, `  ${jobs.length - MAX_JOBS} older jobs`)
     const seen = jobs.length > 0 ? `the jobs:\n${jobs.join('\n')}` : 'no event was recorded'
     const last = troubles.length > 0 ? `\nlast reports:\n  ${troubles.join('\n  ')}` : ''
     return new HookonceError('TEST_TIMED_OUT', `${what}; ${seen}${last}`)
@@ -152,14 +161,4 @@ export function journal(pool: Pool): Journal {
     timedOut,
   }
   return self
-}
-
-function isMatch(job: JobView, { source, type, key, subscriber, receiptId }: JobFilter): boolean {
-  return (
-    (source === undefined || job.source === source) &&
-    (type === undefined || job.eventType === type) &&
-    (key === undefined || job.eventKey === key) &&
-    (subscriber === undefined || job.subscriber === subscriber) &&
-    (receiptId === undefined || job.receiptId === receiptId)
-  )
 }

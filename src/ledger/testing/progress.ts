@@ -49,6 +49,7 @@ export async function readProgress(db: Queryable): Promise<Progress> {
   return row
 }
 
+/** A parameter that is null matches every job. */
 const JOBS = statement(
   'test_jobs',
   `select r.id as "receiptId", r.source, r.event_key as "eventKey", r.event_type as "eventType",
@@ -57,9 +58,20 @@ const JOBS = statement(
    from ledger.job j
    join ledger.receipt r on r.shard = j.shard and r.id = j.receipt_id
    join ledger.subscriber s on s.id = j.subscriber
-   order by r.received_at, r.id, s.name
-   limit 1000`,
+   where ($1::text is null or r.source = $1) and ($2::text is null or r.event_type = $2)
+     and ($3::text is null or r.event_key = $3) and ($4::text is null or s.name = $4)
+     and ($5::uuid is null or r.id = $5)
+   order by r.received_at, r.id, s.name`,
 )
+
+/** Selects jobs. Every given value must match. */
+export interface JobsOf {
+  readonly source?: string
+  readonly type?: string
+  readonly key?: string
+  readonly subscriber?: string
+  readonly receiptId?: string
+}
 
 /** One job as a test sees it. */
 export interface JobView {
@@ -73,8 +85,11 @@ export interface JobView {
   readonly reason: string | null
 }
 
-export async function readJobs(db: Queryable): Promise<(JobView & { readonly dueInMs: number })[]> {
-  return rows(db, JOBS)
+export async function readJobs(
+  db: Queryable,
+  { source, type, key, subscriber, receiptId }: JobsOf = {},
+): Promise<(JobView & { readonly dueInMs: number })[]> {
+  return rows(db, JOBS, [source, type, key, subscriber, receiptId])
 }
 
 const EFFECTS = statement(

@@ -27,7 +27,10 @@ const one = (name: string, title: string, ...variants: (readonly Step[])[]): Sch
 
 const untried = (name: string, title: string, reason: string): Schedule => ({ ...one(name, title), reason })
 
-const AFTER_RESTART = 'An old copy arrives hours later, after a restart'
+const AFTER_RESTART = 'A copy arrives after a restart'
+
+const NO_HOURS =
+  'the prover does not wait for hours: check that the receiver keeps ids for as long as the provider retries'
 
 export function schedulesFor(possible: Possible): Schedule[] {
   const { random, mayKill, rounds, relatedType } = possible
@@ -58,6 +61,7 @@ export function schedulesFor(possible: Possible): Schedule[] {
     mayKill
       ? one('after-restart', AFTER_RESTART, [deliver(), settle, restart, deliver()])
       : untried('after-restart', AFTER_RESTART, 'pass --start, so that the receiver can be restarted'),
+    untried('hours-later', 'An old copy arrives hours later', NO_HOURS),
     pair('older-after-newer', 'An older version arrives after a newer one'),
     relatedType === undefined
       ? untried(
