@@ -92,7 +92,8 @@ hooks.on(
   { name: config.renamed, ...patience },
 )
 
-await hooks.start()
+// Without it, the process only receives.
+if (config.isWorking) await hooks.start()
 const receive = hooks.node()
 const server = createServer((request, response) => {
   const skew = /^\/clock\/(-?\d+)$/.exec(request.url)

@@ -17,9 +17,14 @@ interface Break {
   readonly by: string
   /** The faults that reveal the break. */
   readonly shownBy: readonly FaultName[]
+  /** The violation that the checker must report. Others can also have another cause, such as load. */
+  readonly violates: RegExp
   /** The kind of standby that the faults need to reveal the break. */
   readonly standby?: Standby
 }
+
+const LOST_EVENT = /acknowledged, and not recorded|recorded as new/
+const LOST_COMMIT = new RegExp(`${LOST_EVENT.source}|not exactly once in|a fresh replay was told to be done`)
 
 export const BREAKS = {
   /** A worker that lost its lease still records its outcomes. */
@@ -28,6 +33,8 @@ export const BREAKS = {
     replaced: /\b(where|and)(\s+)(?:\w+\.)?fence = (\$\d+::\w+|\w+\.fence)/g,
     by: '$1$2($3 is not null or true)',
     shownBy: ['freeze', 'kill', 'loseReplies', 'crashDatabase'],
+    violates:
+      /not exactly once in|did not act exactly once|called more than once|out of order|a version fell/,
   },
   /** The sender is answered before the event is in the ledger. */
   'acknowledged early': {
@@ -36,6 +43,7 @@ export const BREAKS = {
     by: `return {
         async accept(arrival) { void accept(arrival).catch(() => undefined); return 'recorded' },`,
     shownBy: ['kill', 'cut', 'unreachable', 'crashDatabase'],
+    violates: LOST_EVENT,
   },
   /** Commits do not wait for the disk, because the server's default is used. */
   'asynchronous commit': {
@@ -43,6 +51,7 @@ export const BREAKS = {
     replaced: /set_config\('synchronous_commit'/g,
     by: `set_config('hookonce.broken'`,
     shownBy: ['crashDatabase', 'freeze'],
+    violates: LOST_COMMIT,
   },
   /** Commits wait for the disk of the primary, and not for its synchronous standby. */
   'commits without the standby': {
@@ -50,6 +59,7 @@ export const BREAKS = {
     replaced: /'synchronous_commit', 'on'/g,
     by: `'synchronous_commit', 'local'`,
     shownBy: ['failOver'],
+    violates: LOST_COMMIT,
     standby: 'synchronous',
   },
 } as const satisfies Record<string, Break>

@@ -21,6 +21,7 @@ const HANGS_UP_MS = 20
 export function openDeliveries(world: World, seed: number): Deliveries {
   const { apps, history } = world
   const source = datedSource()
+  const receivers = apps.filter(({ role }) => role !== 'works')
   const connections = openConnections()
   onTestFinished(connections.close)
 
@@ -33,7 +34,7 @@ export function openDeliveries(world: World, seed: number): Deliveries {
   }
 
   async function sendOne(event: number, request: string, random: Random): Promise<boolean> {
-    const app = random.pick(apps)
+    const app = random.pick(receivers)
     const { port } = app
     if (port === undefined) return false
     const sentMs = history.now()

@@ -11,7 +11,7 @@ import { type Goals, type Pace, paceOf } from './pace.ts'
 import { actAsPerson, decideByTruth, moveRenamed, replayFailed, resumeAll } from './person.ts'
 import { randomOf } from './random.ts'
 import { sendAll } from './senders.ts'
-import { openWorld, type World } from './world.ts'
+import { openWorld, type Role, type World } from './world.ts'
 
 export interface ChaosRun extends Goals {
   readonly seed: number
@@ -26,10 +26,12 @@ export interface ChaosResult extends Verdict {
   readonly summary: string
 }
 
+const ROLES: readonly Role[] = ['receives and works', 'receives', 'works']
+
 /** Senders, several processes, a recording service, an operator, and a nemesis. */
 export async function chaos(run: ChaosRun): Promise<ChaosResult> {
   const { seed, standby, only, broken } = run
-  const world = await openWorld({ processes: 3, standby, dist: broken && brokenBuild(broken) })
+  const world = await openWorld({ roles: ROLES, standby, dist: broken && brokenBuild(broken) })
   const { history } = world
   const backlog = watchBacklog(world)
   const pace = paceOf(run, world, backlog)

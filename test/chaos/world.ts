@@ -38,9 +38,13 @@ export interface World {
   readonly deaths: string[]
 }
 
+/** What the process of a place does. A receiver hands its jobs over to the workers in the ledger. */
+export type Role = 'receives and works' | 'receives' | 'works'
+
 /** A place for a process. Its address and its network stay the same for each process in it. */
 export interface ChaosApp {
   readonly name: string
+  readonly role: Role
   readonly network: Network
   /** Where it listens. Undefined: no process runs. */
   readonly port: number | undefined
@@ -67,13 +71,14 @@ const TABLES = `
   create table public.sequence (entity text not null, event integer not null, at bigserial);`
 
 export interface WorldOptions {
-  readonly processes: number
+  /** One process for each. */
+  readonly roles: readonly Role[]
   readonly standby: Standby
   /** A build that is broken on purpose. */
   readonly dist?: string | undefined
 }
 
-export async function openWorld({ processes, standby, dist = BUILT }: WorldOptions): Promise<World> {
+export async function openWorld({ roles, standby, dist = BUILT }: WorldOptions): Promise<World> {
   const database = await openDatabase(standby)
   const direct = await database.network()
   const pool = new pg.Pool({ connectionString: direct.url, max: 3 })
@@ -92,18 +97,22 @@ export async function openWorld({ processes, standby, dist = BUILT }: WorldOptio
     maxConnections: 3,
   })
   onTestFinished(() => person.stop({ drainMs: 0 }))
-  const networks = await Promise.all(Array.from({ length: processes }, () => database.network()))
+  const places = await Promise.all(roles.map(async (role) => ({ role, network: await database.network() })))
   const deaths: string[] = []
   const onDeath = (text: string): void => void deaths.push(`at ${history.now()} ms: ${text}`)
-  const apps = networks.map((network, at) => placeFor(`app ${at + 1}`, { network, configFor, onDeath }))
+  const apps = places.map((place, at) => placeFor(`app ${at + 1}`, { ...place, configFor, onDeath }))
   const world: World = {
     ...{ database, apps, downstream, history, person, pool, directUrl: direct.url },
     ...{ newest: 0, recorded: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
     deaths,
   }
-  function configFor(url: string): object {
+  function configFor({ role, network }: Pick<Place, 'role' | 'network'>): object {
     const { renamed } = world
-    return { database: url, sender: DATED_SENDER, downstream: downstream.url, dist, renamed }
+    const isWorking = role !== 'receives'
+    return {
+      ...{ database: network.url, sender: DATED_SENDER, downstream: downstream.url },
+      ...{ dist, renamed, isWorking },
+    }
   }
   await Promise.all(apps.map((app) => app.start()))
   // The preparation of a test must not be lost.
@@ -130,12 +139,13 @@ const STOP_MS = 20_000
 const START_MS = 300_000
 
 interface Place {
+  readonly role: Role
   readonly network: Network
-  readonly configFor: (url: string) => object
+  readonly configFor: (place: Pick<Place, 'role' | 'network'>) => object
   readonly onDeath: (text: string) => void
 }
 
-function placeFor(name: string, { network, configFor, onDeath }: Place): ChaosApp {
+function placeFor(name: string, { role, network, configFor, onDeath }: Place): ChaosApp {
   let running: TalkingProcess | undefined
   let port: number | undefined
   let frozenUntil = 0
@@ -143,7 +153,7 @@ function placeFor(name: string, { network, configFor, onDeath }: Place): ChaosAp
   let errors = ''
 
   async function startOnce(): Promise<boolean> {
-    const started = startTalking(SCRIPT, { config: configFor(network.url) })
+    const started = startTalking(SCRIPT, { config: configFor({ role, network }) })
     errors = ''
     started.process.stderr?.on('data', (chunk) => {
       errors = `${errors}${String(chunk)}`.slice(-2_000)
@@ -168,6 +178,7 @@ function placeFor(name: string, { network, configFor, onDeath }: Place): ChaosAp
 
   return {
     name,
+    role,
     network,
     get port() {
       return running && port
