@@ -26,6 +26,10 @@ const TABLES: { readonly [Name in keyof HistoryRows]: string } = {
   fault: 'name text, detail text, from_ms integer, to_ms integer, loss boolean',
 }
 const names = Object.keys(TABLES) as (keyof HistoryRows)[]
+/** The schema `history` with the tables of the witnesses. */
+export const HISTORY_TABLES = `create schema history;
+${names.map((name) => `create table history.${name} (${TABLES[name]});`).join('\n')}`
+
 const columnsOf = (table: keyof HistoryRows): string[] =>
   TABLES[table].split(', ').map((column) => column.slice(0, column.indexOf(' ')))
 
@@ -89,11 +93,8 @@ export function openHistory(): History {
     },
     count: (table) => tables[table]?.count ?? 0,
     async load(pool) {
-      await pool.query('create schema history')
-      for (const name of names) {
-        await pool.query(`create table history.${name} (${TABLES[name]})`)
-        await loadTable(pool, name)
-      }
+      await pool.query(HISTORY_TABLES)
+      for (const name of names) await loadTable(pool, name)
       await pool.query(prepared(beganAtMs))
     },
     dir,

@@ -63,7 +63,7 @@ export interface ChaosApp {
 const SCRIPT = fileURLToPath(new URL('./app.mjs', import.meta.url))
 const BUILT = fileURLToPath(new URL('../../dist', import.meta.url))
 
-const TABLES = `
+export const HANDLER_TABLES = `
   create table public.written (event integer not null, at bigserial);
   create table public.transacted (event integer not null, at bigserial);
   create table public.renamed (event integer not null, at bigserial);
@@ -85,7 +85,7 @@ export async function openWorld({ roles, standby, dist = BUILT }: WorldOptions):
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
   await migrate(pool)
-  await pool.query(TABLES)
+  await pool.query(HANDLER_TABLES)
   const history = openHistory()
   onTestFinished(history.remove)
   const downstream = await recordingDownstream(history)
