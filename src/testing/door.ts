@@ -69,7 +69,7 @@ export async function openDoor(
   }
 }
 
-const BROKEN: Reply = { status: undefined, body: '', headers: {} }
+export const BROKEN: Reply = { status: undefined, body: '', headers: {} }
 
 /** Sends a request to a port of this machine, on its own connection. */
 export function sendTo(

@@ -27,6 +27,7 @@ export { testHooks } from './test-hooks.ts'
 export {
   type KeyedApp,
   type KeyedExchange,
+  type KeyedPoint,
   type KeyedReply,
   type KeyedRequest,
   type TestKeys,

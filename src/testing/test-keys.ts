@@ -5,9 +5,10 @@ import type { KeyStore } from '../keys/store.ts'
 import { memoryKeys } from '../keys/stores/memory.ts'
 import { HookonceError } from '../model/errors.ts'
 import { DEFAULT_SCHEMA } from '../model/schema-name.ts'
-import type { TestClock } from './clock.ts'
-import { openClock } from './clock.ts'
-import { type Door, openDoor } from './door.ts'
+import { openClock, type TestClock } from './clock.ts'
+import type { Frozen } from './contract.ts'
+import { BROKEN, type Door, openDoor, type Reply } from './door.ts'
+import { type Downstream, startDownstream } from './downstream.ts'
 import { durationMs } from './duration.ts'
 import { type ArmedFault, faults } from './faults.ts'
 import { hostedStore } from './keyed-store.ts'
@@ -17,7 +18,16 @@ import { type Row, tableRows } from './rows.ts'
 import { testDatabases } from './server.ts'
 
 /** Creates the app with its key store. Called again for each simulated process. */
-export type KeyedApp = (store: KeyStore, database: string) => RequestListener | Promise<RequestListener>
+export type KeyedApp = (
+  store: KeyStore,
+  database: string,
+  kit: { readonly downstream: Downstream },
+) => RequestListener | Promise<RequestListener>
+
+/**
+ * `handler`: the handler has run and nothing is stored. `reply`: the reply is stored and not sent.
+ */
+export type KeyedPoint = 'handler' | 'reply'
 
 export interface TestKeysOptions {
   /**
@@ -65,11 +75,15 @@ export interface KeyedExchange {
 /** An app with idempotency keys, and the faults of its clients and processes. */
 export interface TestKeys {
   send(request?: KeyedRequest): Promise<KeyedExchange>
+  /** The process dies when a request reaches this point. The next process starts at once. */
+  crashAt(point: KeyedPoint): ArmedFault
   /**
-   * The process dies when a request reaches this point. `handler`: the handler has run and nothing
-   * is stored. `reply`: the reply is stored and not sent. The next process starts at once.
+   * The process stops when a request reaches this point, and the client gives up on its reply. The
+   * next process starts at once. To let the lock of the request expire, move the clock.
    */
-  crashAt(point: 'handler' | 'reply'): ArmedFault
+  freeze(options: { readonly at: KeyedPoint }): Frozen
+  /** Records the calls of the app to other services. */
+  readonly downstream: Downstream
   /**
    * Moves the time of the store, so that locks and keys expire. Only for the memory store and
    * PostgreSQL: a store of your own has its own clock.
@@ -96,34 +110,42 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
     place ?? (typeof options.store === 'object' ? givenStore(options.store) : movableMemory())
   const armed = faults()
   const all: SimulatedProcess[] = []
-  let current: { readonly door: Door } | undefined
+  const doors: Door[] = []
+  const downstream = await startDownstream()
+  let current: RunningApp | undefined
   let recovering: Promise<unknown> = Promise.resolve()
   let isClosed = false
 
   async function start(): Promise<void> {
     const target = place?.url ?? 'postgres://127.0.0.1:9/none'
     const [proxy, appProxy] = [await startProxy(target), await startProxy(target)]
+    const silence = openSilence()
     const process = simulatedProcess({
       proxy,
       appProxy,
       faults: armed,
-      async onFault(_, died) {
-        died.die()
+      async onFault({ kind }, faulty) {
+        if (kind === 'freeze') faulty.freeze()
+        else faulty.die()
         recovering = recovering.then(start)
+        silence.begin()
       },
     })
     all.push(process)
     const store = makeStore(appProxy.url)
     const hosted = hostedStore(store, process)
     process.run(undefined, () => (place ? store.close() : undefined))
-    current = { door: await openDoor(await app(hosted, appProxy.url), process) }
+    const door = await openDoor(await app(hosted, appProxy.url, { downstream }), process)
+    doors.push(door)
+    current = { door, silent: silence.begun }
   }
 
   async function exchange(request: KeyedRequest, key: string, isFirst: boolean): Promise<KeyedReply[]> {
     const { method = 'POST', path = '/', body, headers = {}, loseReply = false } = request
     const replies: KeyedReply[] = []
     for (let tries = 0; tries < MAX_RESENDS; tries += 1) {
-      const { status, ...reply } = await requireDoor(current).send(
+      const { door, silent } = requireStarted(current)
+      const sent = door.send(
         {
           method,
           url: path,
@@ -132,6 +154,7 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
         },
         isFirst && loseReply && tries === 0,
       )
+      const { status, ...reply } = await Promise.race([sent, silent])
       replies.push({ ...reply, status, isReplayed: reply.headers['idempotent-replayed'] === 'true' })
       if (status !== undefined) break
       await recovering
@@ -151,8 +174,23 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
       if (!reply) throw new HookonceError('CONFIG_INVALID', `send(): times: ${times} is not a count from 1`)
       return { key, replies, reply }
     },
-    crashAt: (point) => armed.arm('crash', point === 'handler' ? 'write' : 'ack', 1),
+    crashAt: (point) => armed.arm('crash', pointOf(point), 1),
+    freeze({ at }) {
+      armed.arm('freeze', pointOf(at), 1)
+      return {
+        thaw() {
+          const frozen = all.find(({ state }) => state === 'frozen')
+          if (!frozen)
+            throw new HookonceError(
+              'TEST_POINT_UNREACHED',
+              `thaw(): freeze({ at: '${at}' }) was not reached yet`,
+            )
+          frozen.thaw()
+        },
+      }
+    },
     clock,
+    downstream,
     rows(table) {
       if (!place)
         throw new HookonceError(
@@ -165,15 +203,12 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
       if (isClosed) return
       isClosed = true
       await recovering
-      await current?.door.close()
+      await Promise.all(doors.map((door) => door.close()))
       await Promise.all(all.map((process) => process.close()))
+      await downstream.close()
       await place?.close()
       const [missed] = armed.unreached
-      if (missed)
-        throw new HookonceError(
-          'TEST_POINT_UNREACHED',
-          `crashAt('${missed.point === 'write' ? 'handler' : 'reply'}') was never reached`,
-        )
+      if (missed) throw new HookonceError('TEST_POINT_UNREACHED', `${callOf(missed)} was never reached`)
     },
     [Symbol.asyncDispose]: () => self.close(),
   }
@@ -189,9 +224,33 @@ async function inTurn(copies: readonly (() => Promise<KeyedReply[]>)[]): Promise
   return replies
 }
 
-function requireDoor(current: { readonly door: Door } | undefined): Door {
+/** One process of the app. */
+interface RunningApp {
+  readonly door: Door
+  /** Resolves when the process stops answering: its clients give up. */
+  readonly silent: Promise<Reply>
+}
+
+function openSilence(): { readonly begun: Promise<Reply>; begin(): void } {
+  let begin: () => void = () => undefined
+  const begun = new Promise<Reply>((resolve) => {
+    begin = () => resolve(BROKEN)
+  })
+  return { begun, begin: () => begin() }
+}
+
+function requireStarted(current: RunningApp | undefined): RunningApp {
   if (!current) throw new Error('the first process has not started')
-  return current.door
+  return current
+}
+
+function pointOf(point: KeyedPoint): 'write' | 'ack' {
+  return point === 'handler' ? 'write' : 'ack'
+}
+
+function callOf({ kind, point }: ArmedFault): string {
+  const at = point === 'write' ? 'handler' : 'reply'
+  return kind === 'crash' ? `crashAt('${at}')` : `freeze({ at: '${at}' })`
 }
 
 /** The store of each process, and its clock. */

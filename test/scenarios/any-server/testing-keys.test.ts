@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { type KeyStore, memoryKeys, nodeKeys, postgresKeys } from '../../../src/keys/index.ts'
+import { type KeyStore, keyContext, memoryKeys, nodeKeys, postgresKeys } from '../../../src/keys/index.ts'
 import { type TestKeys, testKeys } from '../../../src/testing/index.ts'
 
 const ORDERS = 'create table orders (id serial primary key, sku text not null)'
@@ -73,6 +73,52 @@ test('a crash between work and record shows that this handler does its work twic
   expect(second.reply).toMatchObject({ status: 201, isReplayed: false })
   // The handler may run again after a crash, and writes outside of its key's transaction.
   expect(await k.rows('orders')).toHaveLength(2)
+})
+
+test.each(['handler', 'reply'] as const)(
+  'a process that is frozen at %s past its lock changes nothing when it continues',
+  async (at) => {
+    const k = await keyKit()
+    const frozen = k.freeze({ at })
+    const first = await k.send({ key: 'order-1' })
+    // The next process must not run the handler while the lock may still be held.
+    const answered = at === 'handler' ? [undefined, 409] : [undefined, 201]
+    expect(first.replies.map(({ status }) => status)).toEqual(answered)
+    await k.clock.advance('1m')
+    const second = await k.send({ key: 'order-1' })
+    expect(second.reply.status).toBe(201)
+    frozen.thaw()
+    const third = await k.send({ key: 'order-1' })
+    expect(third.reply).toMatchObject({ body: second.reply.body, isReplayed: true })
+    expect(await k.rows('orders')).toHaveLength(at === 'handler' ? 2 : 1)
+  },
+)
+
+test('the recorded step of a dead process is not repeated: the service is called once', async () => {
+  const k = await testKeys((store, _, { downstream }) =>
+    nodeKeys({ store, tenant: 'global', lockMs: 1_000, handler: 'resumable' })(async (request, response) => {
+      await keyContext(request).step('mail', async ({ idempotencyKey }) => {
+        const headers = { 'idempotency-key': idempotencyKey }
+        await fetch(`${downstream.url}/mails`, { method: 'POST', headers })
+      })
+      response.end('sent')
+    }),
+  )
+  onTestFinished(() => k.close())
+  k.crashAt('handler')
+  await k.send({ key: 'order-1' })
+  await k.clock.advance('1m')
+  expect((await k.send({ key: 'order-1' })).reply).toMatchObject({ body: 'sent', isReplayed: false })
+  expect(k.downstream.at('/mails')).toMatchObject({ happened: 1, calls: [{ acted: true }] })
+})
+
+test('a point that no request reaches fails the test', async () => {
+  const k = await testKeys((store) =>
+    nodeKeys({ store, tenant: 'global' })((_, response) => response.end('ok')),
+  )
+  const frozen = k.freeze({ at: 'reply' })
+  expect(() => frozen.thaw()).toThrow(/freeze\({ at: 'reply' }\) was not reached yet/)
+  await expect(k.close()).rejects.toThrow(/freeze\({ at: 'reply' }\) was never reached/)
 })
 
 test('without a database the keys are in memory, and time moves there too', async () => {
