@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { destinationUrlFault } from '../forward/destination.ts'
 import { capture } from '../gateway/capture/capture.ts'
-import type { CapturedRequest } from '../gateway/capture/ring.ts'
 import { type GatewayConfig, readConfig } from '../gateway/config/config.ts'
 import { findConfigFile } from '../gateway/config/find-file.ts'
 import { gateway } from '../gateway/gateway.ts'
@@ -12,6 +11,7 @@ import type { Logger } from '../observe/logs.ts'
 import { jsonLogger } from '../observe/logs.ts'
 import type { Sources } from '../options.ts'
 import type { SigningSource } from '../sources/sign.ts'
+import { capturedLog } from './captured-log.ts'
 import { type Command, parse, usageError } from './command.ts'
 import { makeDemoSource } from './demo-source.ts'
 import { devConfig, devHooks, EMPTY, FORWARD_SECRET, SUBSCRIBER } from './dev-config.ts'
@@ -73,7 +73,7 @@ export const dev: Command = {
     const schema = schemaFrom(process.env)
     const ledgers = await ledgersOf(values, configured)
     const encryption = encryptionFrom(process.env)
-    const capturing = capture((request) => logCaptured(logger, request))
+    const capturing = capture(capturedLog(logger))
     const serving = gateway({
       config,
       make: (next) => devHooks(next, { database, schema, ledgers, dir, logger, ...encryption }),
@@ -132,12 +132,6 @@ export const dev: Command = {
     await stopped
     watching?.stop()
   },
-}
-
-/** Reports a request to a source that is not configured, and how to configure it. */
-function logCaptured(logger: Logger, { method, url, looksLike, advice, body }: CapturedRequest): void {
-  const sender = looksLike.length > 0 ? `, looks like ${looksLike.join(' or ')}` : ''
-  logger.info({ detail: `${method} ${url}, ${body.length} bytes${sender}: ${advice}` }, 'captured')
 }
 
 interface Greeting {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import { sqlStateOf } from '../ledger/driver/sql-state.ts'
 import {
@@ -35,20 +35,37 @@ function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Records the outcome of a call that exceeded its lease or its timeout, and so already counts as
- * unknown. The waiting jobs then continue. False: an operator has already decided.
+ * Records the outcome of a call that exceeded its lease or its timeout. If it already counts as
+ * unknown, the waiting jobs then continue. False: an operator or another run has already decided.
  */
 function endLate(pool: Pool, ended: EndedEffect): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const row = await lockEffect(client, ended.effect)
-    const isTold = row !== undefined && isUndecided(row, ended)
-    if (isTold) {
-      await endUnknown(client, ended)
-      await letWaitingGo(client, ended.effect)
-    }
+    const isTold = row !== undefined && (await endKnown(client, row, ended))
     await client.query('commit')
     return isTold
   })
+}
+
+async function endKnown(client: PoolClient, row: EffectRow, ended: EndedEffect): Promise<boolean> {
+  if (isMoved(row, ended)) {
+    const job = { ...ended.job, subscriber: row.subscriber }
+    return endEffect(client, { ...ended, job })
+  }
+  if (!isUndecided(row, ended)) return false
+  await endUnknown(client, ended)
+  await letWaitingGo(client, ended.effect)
+  return true
+}
+
+/**
+ * Whether the job of this run was moved to another subscriber, none of whose runs has called since.
+ * A run of another subscriber may have the same fence, so only a success counts: it holds for every
+ * call with this key.
+ */
+function isMoved(row: EffectRow, { job, epoch, state }: EndedEffect): boolean {
+  if (state !== 'done' || row.state !== 'started' || row.epoch !== epoch) return false
+  return row.receiptId === job.receiptId && row.fence === job.fence && row.subscriber !== job.subscriber
 }
 
 function isUndecided(row: EffectRow, { job, epoch, state }: EndedEffect): boolean {

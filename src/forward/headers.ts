@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CheckedDescription } from '../sources/description.ts'
+import { secretHeaders } from '../sources/signature.ts'
 import { isNeverForwarded } from './header-names.ts'
 
 /*
@@ -19,7 +20,7 @@ export function forwardable(
   description: CheckedDescription,
   listed: readonly string[],
 ): (name: string) => boolean {
-  const secrets = secretHeaders(description)
+  const secrets = new Set(secretHeaders(description.signature))
   const names = new Set(['content-type', ...headersRead(description), ...listed])
   const prefixes = listed.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
   return (name) => {
@@ -33,11 +34,6 @@ function headersRead({ signature, timestamp, event }: CheckedDescription): strin
   const places = JSON.stringify({ signature, timestamp, event })
   const located = [...places.matchAll(/header:([\w!#$%&'*+.^`|~-]+)/g)].map(([, name = '']) => name)
   return [...located, ...signatureHeaders(signature)].map((name) => name.toLowerCase())
-}
-
-/** The headers in which the secret itself is sent with each delivery. */
-function secretHeaders({ signature }: CheckedDescription): Set<string> {
-  return new Set(signature.algorithm === 'token' ? signatureHeaders(signature) : [])
 }
 
 function signatureHeaders(signature: CheckedDescription['signature']): string[] {

@@ -1,4 +1,4 @@
-import { subscribe } from 'node:diagnostics_channel'
+import * as diagnostics from 'node:diagnostics_channel'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { HeldBytes, type Share } from './held-bytes.ts'
 
@@ -28,7 +28,7 @@ let isWatching = false
 export function keepParsedBytes(): void {
   if (isWatching) return
   isWatching = true
-  subscribe('http.server.request.start', (message) => {
+  diagnostics.subscribe('http.server.request.start', (message) => {
     const { request, response } = message as { request?: unknown; response?: unknown }
     if (!(request instanceof IncomingMessage && response instanceof ServerResponse)) return
     if (!PARSED_TYPES.test(request.headers['content-type'] ?? '')) return

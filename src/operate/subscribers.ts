@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
-import { markOpenCallsUnknown } from '../ledger/effects/effects.ts'
+import { handOnEffects, markOpenCallsUnknown } from '../ledger/effects/effects.ts'
 import { type ServedSubscriber, servedSubscribers } from '../ledger/jobs/served.ts'
 import {
   discardWaiting,
@@ -132,11 +132,14 @@ async function settleWaitingIn(
   for (let shard = 0; shard < ledger.shards; shard += 1) {
     const batch = { shard, subscriber: from.id, limit: BATCH, reason: text }
     count += await inBatches(() =>
-      settleBatch(ledger, from.id, (client) =>
-        to
-          ? moveWaiting(client, { ...batch, to: to.id, types, begun: request.begun ?? false })
-          : discardWaiting(client, batch),
-      ),
+      inTransaction(ledger.pool, async (client) => {
+        const settled = to
+          ? await moveWaiting(client, { ...batch, to: to.id, types, begun: request.begun ?? false })
+          : await discardWaiting(client, batch)
+        await settleEffects(client, ledger.shards, { settled, from: from.id, to: to?.id })
+        await client.query('commit')
+        return settled.length
+      }),
     )
   }
   return count
@@ -148,21 +151,31 @@ async function settleWaitingIn(
  */
 export const settleWaiting = whereTenant(([{ tenant }]) => tenant, settleWaitingIn)
 
-/** No run of a discarded job will record the outcome of its open calls, so they become unknown. */
-async function settleBatch(
-  { pool, shards }: LedgerTables,
-  subscriber: number,
-  settle: (client: PoolClient) => Promise<SettledJob[]>,
-): Promise<number> {
+interface SettledBatch {
+  readonly settled: readonly SettledJob[]
+  /** The subscriber of the jobs. */
+  readonly from: number
+  /** The subscriber that continues them. Undefined: they were discarded. */
+  readonly to: number | undefined
+}
+
+/**
+ * The effects of a continued job belong to the job that continues it. No run of another job will
+ * record the outcome of its open calls, so these become unknown.
+ */
+async function settleEffects(
+  client: PoolClient,
+  shards: number,
+  { settled, from: subscriber, to }: SettledBatch,
+): Promise<void> {
+  const begun = settled.filter(({ hasRun }) => hasRun)
+  const receiptIds = begun.filter(({ isContinued }) => isContinued).map(({ receiptId }) => receiptId)
+  if (to !== undefined && receiptIds.length > 0)
+    await handOnEffects(client, shards, { receiptIds, subscriber, to })
   const reason = 'it was called, no reply was recorded, and its job was discarded'
-  return inTransaction(pool, async (client) => {
-    const settled = await settle(client)
-    for (const { receiptId, isGivenUp } of settled) {
-      if (isGivenUp) await markOpenCallsUnknown(client, { shards, job: { receiptId, subscriber }, reason })
-    }
-    await client.query('commit')
-    return settled.length
-  })
+  for (const { receiptId, isContinued } of begun) {
+    if (!isContinued) await markOpenCallsUnknown(client, { shards, job: { receiptId, subscriber }, reason })
+  }
 }
 
 async function inBatches(settle: () => Promise<number>): Promise<number> {

@@ -1,4 +1,5 @@
 import { DURABLE } from '../../sql/durable.ts'
+import * as binary from '../driver/binary.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { JobRef } from '../jobs/job-ref.ts'
 
@@ -266,4 +267,41 @@ export async function reopenEffects(
   { shard, receiptId, subscriber }: Omit<JobRef, 'fence'>,
 ): Promise<EffectId[]> {
   return rows(db, REOPEN, [shard, receiptId, subscriber])
+}
+
+/*
+ * For jobs that another subscriber continues. Effects are locked in key order. The lock also reads
+ * each row again: an effect that another job has taken over meanwhile stays with that job.
+ */
+const HAND_ON = statement(
+  'hand_on_effects',
+  `with owned as materialized (
+     select e.id, e.epoch from ledger.effect e
+     where e.shard = $1::smallint and e.receipt_id = any($2::uuid[]) and e.subscriber = $3::integer
+     order by e.id, e.epoch
+     for update
+   )
+   update ledger.effect e set subscriber = $4::integer
+   from owned o
+   where e.shard = $1::smallint and e.id = o.id and e.epoch = o.epoch`,
+)
+
+export interface ContinuedJobs {
+  readonly receiptIds: readonly string[]
+  readonly subscriber: number
+  /** The subscriber that continues the jobs. */
+  readonly to: number
+}
+
+/**
+ * Makes the jobs that continue others the owners of their effects, in every epoch and state: open
+ * calls must count, and a fresh replay must reopen the effects of all earlier runs.
+ */
+export async function handOnEffects(
+  db: Queryable,
+  shards: number,
+  { receiptIds, subscriber, to }: ContinuedJobs,
+): Promise<void> {
+  const ids = binary.uuids(receiptIds)
+  for (let shard = 0; shard < shards; shard += 1) await change(db, HAND_ON, [shard, ids, subscriber, to])
 }

@@ -19,7 +19,7 @@ const DISCARD = statement(
    )
    update ledger.job j set state = 'failed', finished_at = now(), reason = $4::text
    where j.shard = $1::smallint and j.ctid = any(array(select at from picked))
-   returning j.receipt_id as "receiptId", j.fence > 0 as "isGivenUp"`,
+   returning j.receipt_id as "receiptId", j.fence > 0 as "hasRun", false as "isContinued"`,
 )
 
 export interface WaitingBatch {
@@ -33,8 +33,10 @@ export interface WaitingBatch {
 /** A job that was discarded or moved. */
 export interface SettledJob {
   readonly receiptId: string
-  /** The job ran before, and no other job continues it: the outcome of its calls may be unknown. */
-  readonly isGivenUp: boolean
+  /** The job ran before, so it may have called effects. */
+  readonly hasRun: boolean
+  /** The job of another subscriber continues it. */
+  readonly isContinued: boolean
 }
 
 /** Fails waiting jobs. They can be replayed for as long as their bodies are kept. */
@@ -43,9 +45,10 @@ export async function discardWaiting(db: Queryable, batch: WaitingBatch): Promis
 }
 
 /*
- * The new job continues the old one: it takes over its epoch, its recorded steps and its fence. A
- * subscriber that already has a job for the event keeps that job. The old job ends as `processed`,
- * with the reason. As `failed`, a replay of all failed jobs would run it beside the new one.
+ * The new job continues the old one: it takes over its epoch, its recorded steps and its fence. The
+ * caller hands on its effects, which are in other shards. A subscriber that already has a job for
+ * the event keeps that job. The old job ends as `processed`, with the reason. As `failed`, a replay
+ * of all failed jobs would run it beside the new one.
  */
 const MOVE = statement(
   'move_waiting',
@@ -71,8 +74,8 @@ const MOVE = statement(
    )
    update ledger.job j set state = 'processed', finished_at = now(), reason = $4::text
    where j.shard = $1::smallint and j.receipt_id = any(array(select receipt_id from picked)) and j.subscriber = $2::integer
-   returning j.receipt_id as "receiptId",
-     j.fence > 0 and not j.receipt_id = any(array(select receipt_id from made)) as "isGivenUp"`,
+   returning j.receipt_id as "receiptId", j.fence > 0 as "hasRun",
+     j.receipt_id = any(array(select receipt_id from made)) as "isContinued"`,
   { only: 'plain' },
 )
 
@@ -127,7 +130,11 @@ function moveDistributed(db: Queryable, move: Move): Promise<SettledJob[]> {
     const made = new Set(continued.map(({ receiptId }) => receiptId))
     await change(client, COPY_STEPS, [...from, binary.uuids([...made]), move.to])
     await change(client, END_MOVED, [...from, ids, binary.storable(move.reason)])
-    return picked.map(({ receiptId, fence }) => ({ receiptId, isGivenUp: fence > 0 && !made.has(receiptId) }))
+    return picked.map(({ receiptId, fence }) => ({
+      receiptId,
+      hasRun: fence > 0,
+      isContinued: made.has(receiptId),
+    }))
   })
 }
 

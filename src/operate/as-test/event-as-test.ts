@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import * as buffer from 'node:buffer'
 import { HookonceError } from '../../model/errors.ts'
 import { MARKER } from '../../sources/redact/marker.ts'
 import type { ChainJob, EventChain } from '../receipt.ts'
@@ -78,7 +78,7 @@ function isRedacted(body: Buffer, headers: string | null): boolean {
 }
 
 function bodyLiteral(body: Buffer): string {
-  if (isUtf8(body)) return literal(body.toString('utf8'))
+  if (buffer.isUtf8(body)) return literal(body.toString('utf8'))
   return `Buffer.from(${quoted(body.toString('base64'))}, 'base64')`
 }
 

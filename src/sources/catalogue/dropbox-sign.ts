@@ -7,7 +7,8 @@ export const dropboxSign = provider({
     category: 'e-signature',
     confidence: 'verified',
     evidence: [
-      'npm:@dropbox/sign@1.11.0:dist (EventCallbackHelper.isValid)',
+      'npm:@dropbox/sign@1.11.0:dist (EventCallbackHelper.isValid, EventCallbackRequest)',
+      'https://help.dropbox.com/integrations/example-of-a-dropbox-sign-callback-event',
       'github.com/triggerdotdev/trigger.dev:internal-packages/webhook-sources/catalog/research-notes*.md (secondary)',
     ],
     unverified: ['the 6 retries, up to 20 hours apart; hookonce assumes a week'],
@@ -26,9 +27,14 @@ export const dropboxSign = provider({
   body: { form: 'json' },
   event: {
     key: {
-      // The hash covers only time and type, so two requests in the same second share it.
+      // The hash covers only time and type. Events in the same second share it: of two requests or
+      // templates, and of two signers of one request.
       hash: ['json:event.event_hash'],
-      optional: ['json:signature_request.signature_request_id'],
+      optional: [
+        'json:signature_request.signature_request_id',
+        'json:event.event_metadata.related_signature_id',
+        'json:template.template_id',
+      ],
     },
     type: 'json:event.event_type',
     objectId: 'json:signature_request.signature_request_id',

@@ -4,10 +4,11 @@ import { claimJobs } from '../../../src/ledger/jobs/claim.ts'
 import { BURIED_AT } from '../../../src/model/suspects.ts'
 import { settleWaiting } from '../../../src/operate/subscribers.ts'
 import { rescueOrphans } from '../../../src/upkeep/rescue.ts'
-import { freshDatabase } from '../../support/database.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { seedJobs, seedWorker } from '../../support/seed.ts'
+import { until } from '../../support/until.ts'
 
 /*
  * A job never fails while the outcome of one of its calls is open: it waits for a person, and is
@@ -202,4 +203,82 @@ test('a job that is discarded with an open call leaves a listed decision', async
       .on('test', '*', () => undefined)
       .attention.list(),
   ).toMatchObject([{ key: 'charge' }])
+})
+
+/** An event whose job ran for the subscriber "old", and waits for its next run. */
+async function begunByOld(run: Handler) {
+  const db = await freshDatabase()
+  const old = testHooks(db, { retry: { baseDelayMs: 3_600_000, maxDelayMs: 3_600_000 } }).on(
+    'test',
+    '*',
+    run,
+    { name: 'old' },
+  )
+  await old.start()
+  const id = await deliver(old, { id: 'evt_1', type: 'a' })
+  await jobsAre(db, 'retrying')
+  await old.stop()
+  return { db, id }
+}
+
+/** Moves the jobs of "old" to "new", of which the handler runs then. */
+async function moveToNew(db: TestDatabase, run: Handler) {
+  const hooks = testHooks(db, { retry: { baseDelayMs: 1, maxAttempts: 2 } }).on('test', '*', run, {
+    name: 'new',
+  })
+  await hooks.start()
+  const request = { tenant: 'default', source: 'test', subscriber: 'old', to: 'new', begun: true }
+  expect(await settleWaiting({ pool: db.pool, shards: 16 }, request, by)).toBe(1)
+  return hooks
+}
+
+test('a job that is moved with an open call, and then fails, waits for a person', async () => {
+  const { db, id } = await begunByOld(async (_, ctx) => void (await lost(ctx)))
+  let isBroken = true
+  const hooks = await moveToNew(db, () => {
+    if (isBroken) throw new Error('before it')
+  })
+  await jobsAre(db, 'attention')
+  expect(await hooks.attention.list()).toMatchObject([
+    { key: 'charge', jobs: [{ receiptId: id, subscriber: 'new' }] },
+  ])
+  isBroken = false
+  await hooks.attention.confirmDone('charge', by)
+  await jobsAre(db, 'processed', 2)
+  expect(await hooks.attention.list()).toEqual([])
+})
+
+test('a fresh replay of a moved job calls the effects of its runs before the move again', async () => {
+  const calls: string[] = []
+  const charge = (ctx: Context) =>
+    ctx.effect('charge', ({ idempotencyKey }) => void calls.push(idempotencyKey))
+  const { db, id } = await begunByOld(async (_, ctx) => {
+    await charge(ctx)
+    throw new Error('not yet')
+  })
+  const hooks = await moveToNew(db, async (_, ctx) => charge(ctx))
+  await jobsAre(db, 'processed', 2)
+  expect(calls).toHaveLength(1)
+  await hooks.replay(id, { subscriber: 'new', fresh: by })
+  await until('it is called again', () => calls.length === 2)
+  await jobsAre(db, 'processed', 2)
+  expect(new Set(calls).size).toBe(2)
+  expect(await db.rows('select epoch, state::text from hookonce.effect order by epoch')).toEqual([
+    { epoch: 0, state: 'done' },
+    { epoch: 1, state: 'done' },
+  ])
+})
+
+test('a job that is moved to a subscriber with a job of its own leaves a listed decision', async () => {
+  const { db } = await begunByOld(async (_, ctx) => void (await lost(ctx)))
+  await db.rows(
+    `insert into hookonce.subscriber (tenant, source, name, pattern) values ('default', 'test', 'new', '*')`,
+  )
+  await db.rows(
+    `insert into hookonce.job (shard, receipt_id, subscriber, state)
+     select j.shard, j.receipt_id, s.id, 'processed'
+     from hookonce.job j join hookonce.subscriber s on s.name = 'new'`,
+  )
+  const hooks = await moveToNew(db, () => undefined)
+  expect(await hooks.attention.list()).toMatchObject([{ key: 'charge', jobs: [] }])
 })

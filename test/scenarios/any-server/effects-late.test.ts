@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { recordOutcome } from '../../../src/effects/end-effect.ts'
 import { type EffectOptions, NotDone } from '../../../src/index.ts'
-import { endEffect, lockEffect, takeOverEffect } from '../../../src/ledger/effects/effects.ts'
+import { endEffect, handOnEffects, lockEffect, takeOverEffect } from '../../../src/ledger/effects/effects.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
@@ -175,6 +176,32 @@ test.each(['done', 'failed'] as const)(
     expect(await db.rows(EFFECTS)).toEqual([{ epoch: 0, state, result: 'old' }])
   },
 )
+
+test('a late success is recorded after its job was moved; any other late outcome is refused', async () => {
+  const db = await freshDatabase()
+  const { effect, job } = await started(db)
+  const moved = { receiptIds: [job.receiptId], subscriber: 1, to: 2 }
+  await handOnEffects(db.pool, 16, moved)
+  const ended = { effect, job, epoch: 0, result: '"late"', reason: null }
+  const refused = { code: 'LEASE_LOST' }
+  await expect(recordOutcome(db.pool, { ...ended, state: 'failed' })).rejects.toMatchObject(refused)
+  const other = { ...job, receiptId: '00000000-0000-4000-8000-00000000000b' }
+  await expect(recordOutcome(db.pool, { ...ended, job: other, state: 'done' })).rejects.toMatchObject(refused)
+  expect(await db.rows(EFFECTS)).toEqual([{ epoch: 0, state: 'started', result: null }])
+  await recordOutcome(db.pool, { ...ended, state: 'done' })
+  expect(await db.rows(EFFECTS)).toEqual([{ epoch: 0, state: 'done', result: 'late' }])
+})
+
+test('a late success of a moved job is refused if a run of the new subscriber has called since', async () => {
+  const db = await freshDatabase()
+  const { effect, job } = await started(db)
+  await handOnEffects(db.pool, 16, { receiptIds: [job.receiptId], subscriber: 1, to: 2 })
+  const next = { ...job, subscriber: 2, fence: 2 }
+  await takeOverEffect(db.pool, { effect, job: next, epoch: 0, mode: 'keyed' })
+  const ended = { effect, job, epoch: 0, state: 'done', result: '"late"', reason: null } as const
+  await expect(recordOutcome(db.pool, ended)).rejects.toMatchObject({ code: 'LEASE_LOST' })
+  expect(await db.rows(EFFECTS)).toEqual([{ epoch: 0, state: 'started', result: null }])
+})
 
 test('a request for an effect waits until the previous one has decided, and sees its decision', async () => {
   const db = await freshDatabase()

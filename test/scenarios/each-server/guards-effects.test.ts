@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import {
   endEffect,
   endUnknown,
+  handOnEffects,
   lockEffect,
   markOpenCallsUnknown,
   openCallsOf,
@@ -9,6 +10,7 @@ import {
 import { lockVersion } from '../../../src/ledger/effects/entities.ts'
 import { unknownEffects } from '../../../src/ledger/jobs/attention.ts'
 import { isLive } from '../../../src/ledger/jobs/fence.ts'
+import { settleWaiting } from '../../../src/operate/subscribers.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
 
 /* The outcome of an effect is recorded once, by the run that owns it, and never overwritten. */
@@ -81,6 +83,46 @@ test('only calls without an outcome are open, and become unknown', async () => {
   expect((await openCallsOf(db.pool, 16, run)).map(({ key }) => key)).toEqual(['mail:1'])
   await markOpenCallsUnknown(db.pool, { shards: 16, job: run, reason: 'open' })
   expect(await statesNow()).toEqual(['unknown', 'done', 'failed', 'unknown'])
+})
+
+test('the effects of a moved job belong to the job that continues it, in every state', async () => {
+  const { db, row, run, job } = await ledgerWithEffects('started', 'done', 'failed', 'unknown')
+  await job(1, { state: 'retrying', fence: 3 })
+  await row('subscriber', { tenant: 'default', source: 'test', name: 'new', pattern: '*' })
+  const other = effectOf(5)
+  const columns = { fence: 3, epoch: 0, mode: 'keyed', downstream_key: 'k', state: 'started' }
+  await row('effect', { ...other, ...columns, receipt_id: idOf(2), subscriber: run.subscriber })
+  const request = { tenant: 'default', source: 'test', subscriber: 'all', to: 'new', begun: true }
+  await settleWaiting({ pool: db.pool, shards: 16 }, request, { by: 'ann', why: 'renamed' })
+  expect(
+    await db.rows(
+      `select s.name, e.state::text, e.fence from hookonce.effect e
+       join hookonce.subscriber s on s.id = e.subscriber order by e.id`,
+    ),
+  ).toEqual([
+    { name: 'new', state: 'started', fence: 3 },
+    { name: 'new', state: 'done', fence: 3 },
+    { name: 'new', state: 'failed', fence: 3 },
+    { name: 'new', state: 'unknown', fence: 3 },
+    { name: 'all', state: 'started', fence: 3 },
+  ])
+})
+
+test('an effect that another job has just taken over is not handed on', async () => {
+  const { db, run, locked } = await ledgerWithEffects('started')
+  const held = await locked('effect', `id = '${effectOf(1).id}'`)
+  const moving = handOnEffects(db.pool, 16, {
+    receiptIds: [run.receiptId],
+    subscriber: run.subscriber,
+    to: 99,
+  })
+  await held.awaited()
+  await held.change(`receipt_id = '${idOf(2)}', subscriber = 77`)
+  await held.commit()
+  await moving
+  expect(await db.rows('select receipt_id, subscriber from hookonce.effect')).toEqual([
+    { receipt_id: idOf(2), subscriber: 77 },
+  ])
 })
 
 test('a run is live while it processes its job under its fence', async () => {

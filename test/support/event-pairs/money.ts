@@ -11,6 +11,17 @@ const bigcommerce = {
   data: { type: 'product', id: 1 },
 }
 
+const braintree = (kind: string): { bt_signature: string; bt_payload: string } => {
+  const xml = `<notification><kind>${kind}</kind><timestamp>${AT}</timestamp></notification>`
+  return { bt_signature: 'public|s', bt_payload: `${Buffer.from(xml).toString('base64')}\n` }
+}
+
+/** A token of Plaid, whose signature is not checked here. */
+const plaid = (iat: number, request_body_sha256 = 'h'): Record<string, string> => {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return { 'plaid-verification': [{ alg: 'ES256' }, { iat, request_body_sha256 }, {}].map(part).join('.') }
+}
+
 /** Providers of payments, shops and shipping. */
 export const moneyPairs: EventPairs = {
   adyen: {
@@ -28,6 +39,19 @@ export const moneyPairs: EventPairs = {
       attemptHeaders: { 'webhook-timestamp': '2' },
     },
     'without the header': { event: bigcommerce, other: { hash: 'i' } },
+  },
+  braintree: {
+    'a dispute, then its end within one second': {
+      event: braintree('dispute_opened'),
+      other: braintree('dispute_won'),
+      isForm: true,
+    },
+    'the payload without its last line break': {
+      event: braintree('check'),
+      other: braintree('dispute_won'),
+      attempt: { bt_payload: braintree('check').bt_payload.trimEnd() },
+      isForm: true,
+    },
   },
   cashfree: {
     PAYMENT_SUCCESS_WEBHOOK: {
@@ -72,6 +96,18 @@ export const moneyPairs: EventPairs = {
     'orders.created': {
       event: { idhook: 1, event: 'orders.created', event_triggered_at: AT, data: { idorder: 1 } },
       other: { data: { idorder: 2 } },
+    },
+  },
+  plaid: {
+    'two events with one body': {
+      event: { webhook_type: 'ITEM', webhook_code: 'ERROR', item_id: 'i' },
+      headers: plaid(1),
+      otherHeaders: plaid(2),
+    },
+    'two events within one second': {
+      event: { webhook_type: 'ITEM', webhook_code: 'ERROR', item_id: 'i' },
+      headers: plaid(1, 'a'),
+      otherHeaders: plaid(1, 'b'),
     },
   },
   quickbooks: {

@@ -13,6 +13,8 @@ export interface EventPair {
   readonly headers?: Readonly<Record<string, string>>
   readonly otherHeaders?: Readonly<Record<string, string>>
   readonly attemptHeaders?: Readonly<Record<string, string>>
+  /** The body is a form, although the description leaves it to the code of the provider. */
+  readonly isForm?: true
   /**
    * The reason why a retry cannot be distinguished from a second event. It then counts as a second
    * event.

@@ -3,6 +3,12 @@ import type { EventPairs } from './pair.ts'
 const AT = '2024-05-01T10:00:00Z'
 const LATER = '2024-05-01T10:00:01Z'
 
+const scrapfly = (job: string, resource: string, event?: string): Record<string, string> => ({
+  'x-scrapfly-webhook-job-id': job,
+  'x-scrapfly-webhook-resource-type': resource,
+  ...(event === undefined ? {} : { 'x-scrapfly-crawl-event-name': event }),
+})
+
 /** Providers of tools for teams, developers and media. */
 export const toolPairs: EventPairs = {
   airtable: { ping: { event: { webhook: { id: 'w' }, timestamp: AT }, other: { timestamp: LATER } } },
@@ -101,11 +107,37 @@ export const toolPairs: EventPairs = {
       },
       other: { signature_request: { signature_request_id: 'b' } },
     },
+    'two signers of one request within one second': {
+      event: {
+        event: {
+          event_type: 'signature_request_viewed',
+          event_hash: 'h',
+          event_time: '1',
+          event_metadata: { related_signature_id: 's1' },
+        },
+        signature_request: { signature_request_id: 'a' },
+      },
+      other: { event: { event_metadata: { related_signature_id: 's2' } } },
+    },
+    'two templates within one second': {
+      event: {
+        event: { event_type: 'template_created', event_hash: 'h', event_time: '1' },
+        template: { template_id: 'a' },
+      },
+      other: { template: { template_id: 'b' } },
+    },
   },
   elevenlabs: {
     post_call_transcription: {
       event: { type: 'post_call_transcription', event_timestamp: 1, data: { conversation_id: 'a' } },
       other: { data: { conversation_id: 'b' } },
+    },
+  },
+  fal: {
+    'a result': {
+      event: { request_id: 'a', gateway_request_id: 'a', status: 'OK', payload: {} },
+      other: { request_id: 'b', gateway_request_id: 'b' },
+      attemptHeaders: { 'x-fal-webhook-timestamp': '2' },
     },
   },
   figma: {
@@ -244,6 +276,24 @@ export const toolPairs: EventPairs = {
     channel_occupied: {
       event: { time_ms: 1, events: [{ name: 'channel_occupied', channel: 'a' }] },
       other: { events: [{ channel: 'b' }] },
+    },
+  },
+  scrapfly: {
+    crawler_url_visited: {
+      event: { event: 'crawler_url_visited', payload: { crawler_uuid: 'c', url: 'https://a.test/1' } },
+      other: { payload: { url: 'https://a.test/2' } },
+      headers: scrapfly('c', 'crawler', 'crawler_url_visited'),
+    },
+    'crawler_started, then crawler_finished': {
+      event: { event: 'crawler_started', payload: { crawler_uuid: 'c', state: {} } },
+      headers: scrapfly('c', 'crawler', 'crawler_started'),
+      otherHeaders: scrapfly('c', 'crawler', 'crawler_finished'),
+    },
+    scrape: {
+      event: { result: {}, context: { job: { uuid: 'a' }, webhook: { consecutive_failed_count: 0 } } },
+      headers: scrapfly('a', 'scrape'),
+      otherHeaders: scrapfly('b', 'scrape'),
+      attempt: { context: { webhook: { consecutive_failed_count: 1 } } },
     },
   },
   statuspage: {
