@@ -36,7 +36,7 @@ type ShapedEvents<Shapes, Pattern extends string> = {
 
 /** A key may itself stand for many types: `repository_dispatch.${string}`. */
 type MatchingKeys<Shapes, Pattern extends string, Key = keyof Shapes> = Key extends keyof Shapes & string
-  ? Key extends Matching<Pattern>
+  ? Key extends MatchingTypes<Pattern>
     ? Key
     : Pattern extends Key
       ? Key
@@ -61,6 +61,6 @@ type Asked<Type extends string, Pattern extends string> = Pattern extends `${str
     : Pattern
 
 /** The pattern `invoice.*` as a template literal type. */
-type Matching<Pattern extends string> = Pattern extends `${infer Before}*${infer After}`
-  ? `${Before}${string}${Matching<After>}`
+type MatchingTypes<Pattern extends string> = Pattern extends `${infer Before}*${infer After}`
+  ? `${Before}${string}${MatchingTypes<After>}`
   : Pattern
