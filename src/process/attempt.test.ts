@@ -62,7 +62,7 @@ function runOf(handler: Handler, more: Partial<LeasedJob> & { timeoutMs?: number
   )
 }
 
-async function ending(run: Run, took = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
+async function ending(run: Run, wasCommitted = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
   const settlements: Settlement[] = []
   const facts: AttemptFact[] = []
   const observer: Observer = {
@@ -74,7 +74,7 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
   }
   const settle = async ({ settlement }: RunCommit): Promise<CommitOutcome> => {
     settlements.push(settlement)
-    return { kind: took ? 'committed' : 'lost' }
+    return { kind: wasCommitted ? 'committed' : 'lost' }
   }
   const { signal } = new AbortController()
   await attempt(run, { settle, observer, signal })

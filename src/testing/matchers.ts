@@ -6,16 +6,16 @@ import type { EffectHistory } from './effects.ts'
 /** An object with a count: `await t.effects(key)`, or `t.downstream.at(path)`. */
 export type Occurrences = EffectHistory | DownstreamCalls
 
-interface Verdict {
+interface MatchResult {
   readonly pass: boolean
   message(): string
 }
 
 /** Matchers for `expect.extend()` of vitest and jest. */
 export const matchers = {
-  toHaveHappenedOnce: (received: unknown): Verdict => happened(received, 1),
-  toHaveHappenedTimes: (received: unknown, times: number): Verdict => happened(received, times),
-  toBeAcknowledged(received: unknown): Verdict {
+  toHaveHappenedOnce: (received: unknown): MatchResult => happened(received, 1),
+  toHaveHappenedTimes: (received: unknown, times: number): MatchResult => happened(received, times),
+  toBeAcknowledged(received: unknown): MatchResult {
     const delivered = requireDelivered(received, 'toBeAcknowledged()')
     const { status } = delivered
     const pass = status !== undefined && status >= 200 && status < 300
@@ -25,7 +25,7 @@ export const matchers = {
         `expected ${nameOf(delivered)} ${pass ? 'not ' : ''}to be acknowledged; ${seen(delivered)}`,
     }
   },
-  toBeRefusedWith(received: unknown, code: string): Verdict {
+  toBeRefusedWith(received: unknown, code: string): MatchResult {
     const delivered = requireDelivered(received, 'toBeRefusedWith()')
     const pass = delivered.code === code
     return {
@@ -49,11 +49,11 @@ export interface TestMatchers<Returned> {
 
 /** Assertions without `expect`: for node:test and other runners. */
 export function assertHappened(received: Occurrences, times = 1): void {
-  const verdict = happened(received, times)
-  if (!verdict.pass) throw new HookonceError('TEST_NOT_ONCE', verdict.message())
+  const result = happened(received, times)
+  if (!result.pass) throw new HookonceError('TEST_NOT_ONCE', result.message())
 }
 
-function happened(received: unknown, times: number): Verdict {
+function happened(received: unknown, times: number): MatchResult {
   const found = requireOccurrences(received)
   const pass = found.happened === times
   return {
