@@ -82,13 +82,13 @@ export function evaluateAlerts(
   })
 }
 
-interface Reading {
+interface ReadOptions {
   readonly options: CheckedAlerts
   readonly shards: number
   readonly openCircuits: ReadCircuits | undefined
 }
 
-async function read(client: PoolClient, { options, shards, openCircuits }: Reading): Promise<Readings> {
+async function read(client: PoolClient, { options, shards, openCircuits }: ReadOptions): Promise<Readings> {
   const counts = await windowCounts(client, windowsOf(options))
   const heard = await lastHeard(client)
   return {
@@ -121,7 +121,7 @@ function withReasons({ alerts, transitions }: Changed, { lastHeard: heard }: Rea
   }
 }
 
-interface AnnouncingNow {
+interface AnnounceOptions {
   readonly options: CheckedAlerts
   readonly run: AlertRun
 }
@@ -129,21 +129,21 @@ interface AnnouncingNow {
 /** Without a channel, or above the hourly limit, the messages stay due. */
 function announcementsNow(
   alerts: readonly Alert[],
-  { options: { channels, maxMessagesPerHour, repeatAfterMinutes }, run: { now, sent } }: AnnouncingNow,
+  { options: { channels, maxMessagesPerHour, repeatAfterMinutes }, run: { now, sent } }: AnnounceOptions,
 ): Announcements {
   if (Object.keys(channels).length === 0 || sent >= maxMessagesPerHour)
     return { opened: [], resolved: [], alerts }
   return announcements(alerts, { now, repeatAfterMinutes })
 }
 
-interface Sending {
+interface MessageOptions {
   readonly options: CheckedAlerts
   readonly now: Date
   readonly shards: number
 }
 
 /** One message per channel. The messages of one channel are published in order. */
-function messagesOf(announced: Announcements, { options, now, shards }: Sending): NewMessage[] {
+function messagesOf(announced: Announcements, { options, now, shards }: MessageOptions): NewMessage[] {
   return Object.entries(options.channels).flatMap(([name, channel]) => {
     const opened = announced.opened.filter((alert) => takes(channel, alert))
     const resolved = announced.resolved.filter((alert) => takes(channel, alert))

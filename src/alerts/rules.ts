@@ -1,9 +1,9 @@
 import type {
+  AlertSubject,
   InAttention,
   JobPlace,
   LastHeard,
   OldestDue,
-  Place,
   UsualDuplicates,
   UsualGaps,
   WindowCounts,
@@ -68,7 +68,7 @@ export function windowsOf(alerts: CheckedAlerts): number[] {
 }
 
 /** Sources with enough duplicates to be compared with their baseline. */
-export function duplicateCandidates(alerts: CheckedAlerts, counts: readonly WindowCounts[]): Place[] {
+export function duplicateCandidates(alerts: CheckedAlerts, counts: readonly WindowCounts[]): AlertSubject[] {
   return counts
     .filter(({ source, subscriber, minutes, duplicate }) => {
       const rule = ifOn(alerts, source, 'duplicates')
@@ -78,7 +78,7 @@ export function duplicateCandidates(alerts: CheckedAlerts, counts: readonly Wind
 }
 
 /** Sources without deliveries for long enough to be compared with their usual gaps. */
-export function silenceCandidates(alerts: CheckedAlerts, heard: readonly LastHeard[]): Place[] {
+export function silenceCandidates(alerts: CheckedAlerts, heard: readonly LastHeard[]): AlertSubject[] {
   return heard
     .filter(({ source, silentSeconds }) => {
       const rule = ifOn(alerts, source, 'silence')
@@ -168,11 +168,11 @@ function silenceFinding(alerts: CheckedAlerts, usual: UsualGaps, heard: readonly
   return [{ rule: 'silence', ...placeOf(usual), subscriber: '', says }]
 }
 
-function isAt(a: Place, b: Place): boolean {
+function isAt(a: AlertSubject, b: AlertSubject): boolean {
   return a.tenant === b.tenant && a.source === b.source
 }
 
-function placeOf({ tenant, source }: Place): Place {
+function placeOf({ tenant, source }: AlertSubject): AlertSubject {
   return { tenant, source }
 }
 

@@ -6,7 +6,7 @@ import type { Logger } from '../observe/logs.ts'
 /** The connection limit of the delivery listener, unless the configuration sets one. */
 export const MAX_CONNECTIONS = 10_000
 
-export interface Reloading {
+export interface ReloaderOptions {
   readonly gateway: Gateway
   readonly limitConnections: (maxConnections: number) => void
   readonly logger: Logger
@@ -23,7 +23,7 @@ export function reloader({
   logger,
   config,
   read,
-}: Reloading): () => Promise<void> {
+}: ReloaderOptions): () => Promise<void> {
   return async () => {
     const next = await read()
     await gateway.replace(next)

@@ -15,7 +15,7 @@ import { isLive, requireLive } from '../ledger/jobs/fence.ts'
 import { stopForAttention } from '../ledger/jobs/settle.ts'
 import { EffectBusy } from '../model/handler-errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
-import { decide, type EffectDecision } from './decide.ts'
+import { decide, type RepeatDecision } from './decide.ts'
 import { effectDownstreamKey } from './downstream-key.ts'
 import { fromRecord, requireSameInput } from './recorded.ts'
 import { asLeaseLost, type HandlerRun, stop, unknownEffect } from './run.ts'
@@ -151,7 +151,7 @@ interface KnownEffect {
   readonly db: Queryable
 }
 
-async function decideOn(run: HandlerRun, { request, row, db }: KnownEffect): Promise<EffectDecision> {
+async function decideOn(run: HandlerRun, { request, row, db }: KnownEffect): Promise<RepeatDecision> {
   const caller = { ...row, shard: shardOf(row.receiptId, run.business.shards) }
   const callerIsLive = row.state === 'started' && (await isLive(db, caller))
   return decide(row, { ...request, callerIsLive })

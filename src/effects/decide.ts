@@ -11,7 +11,7 @@ export interface RequestTerms {
   readonly callerIsLive: boolean
 }
 
-export type EffectDecision =
+export type RepeatDecision =
   /** The effect is done: return the recorded result. */
   | { readonly kind: 'return' }
   /** The previous call is known to have no effect: start a new call, with another key. */
@@ -27,7 +27,7 @@ export type EffectDecision =
  * Decides what happens to an effect that is requested again. The modes differ only here: a call was
  * started, and its outcome was never recorded.
  */
-export function decide(row: EffectRow, terms: RequestTerms): EffectDecision {
+export function decide(row: EffectRow, terms: RequestTerms): RepeatDecision {
   if (row.reopened || row.state === 'failed') return { kind: 'next epoch' }
   if (row.state === 'done') return { kind: 'return' }
   if (row.state === 'unknown') return { kind: 'stop', reason: row.reason ?? 'its outcome is unknown' }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { PUBLISHED, stepNames, WRITTEN, WRITTEN_AND_PUBLISHED } from '../ledger/effects/steps.ts'
 import type { NewMessage } from '../ledger/outbox/messages.ts'
-import { type MessageOrigin, type Outgoing, outgoing, type PublishOptions } from './message.ts'
+import { type MessageOrigin, type PublishOptions, type StepMessages, stepMessages } from './message.ts'
 import { type CheckedWrite, checkWrite, type Write } from './write.ts'
 
 /** Writes and messages to be committed with the completion of their job. */
@@ -35,19 +35,19 @@ export interface HandOverOrigin extends MessageOrigin {
 export class HandOver implements HandedOver {
   readonly writes: CheckedWrite[] = []
   readonly #origin: HandOverOrigin
-  readonly #outgoing: Outgoing
+  readonly #collected: StepMessages
   /** The hand-over that the last completed run of this job committed. */
   readonly #committed: Committed
 
   constructor(origin: HandOverOrigin) {
     this.#origin = origin
     // Messages have ids that contain this name, with or without writes in the same hand-over.
-    this.#outgoing = outgoing(origin, WRITTEN)
+    this.#collected = stepMessages(origin, WRITTEN)
     this.#committed = origin.lastStep === undefined ? NOTHING_COMMITTED : committedBy([origin.lastStep])
   }
 
   get messages(): readonly NewMessage[] {
-    return this.#outgoing.messages
+    return this.#collected.messages
   }
 
   write(statements: readonly Write[]): void {
@@ -57,7 +57,7 @@ export class HandOver implements HandedOver {
   }
 
   publish(topic: string, payload: unknown, options?: PublishOptions): string {
-    return this.#outgoing.publish(topic, payload, options)
+    return this.#collected.publish(topic, payload, options)
   }
 
   /**
@@ -65,14 +65,14 @@ export class HandOver implements HandedOver {
    * the steps of the job if its row is not enough.
    */
   async dropRepeated(): Promise<void> {
-    if (this.#committed.messages) this.#outgoing.keep(0)
+    if (this.#committed.messages) this.#collected.keep(0)
     const { job, epoch, lastStep, business } = this.#origin
     if (lastStep === undefined || !hasHandedOver(this)) return
     // The job's row names only the last completion. An earlier completion may have committed these
     // writes.
     const earlier = committedBy(await stepNames(business.pool, { job, epoch }))
     if (earlier.writes) this.writes.length = 0
-    if (earlier.messages) this.#outgoing.keep(0)
+    if (earlier.messages) this.#collected.keep(0)
   }
 }
 

@@ -59,7 +59,7 @@ export interface MessageOrigin {
 }
 
 /** Collects the messages of one step, to be committed with it. */
-export interface Outgoing {
+export interface StepMessages {
   readonly messages: readonly NewMessage[]
   publish(topic: string, payload: unknown, options?: PublishOptions): string
   /**
@@ -76,7 +76,7 @@ const MAX_PAYLOAD_BYTES = 256 * 1024
  * A message's id is derived from the job, its epoch, the step and its place in the step. A retried
  * step makes the same messages with the same ids.
  */
-export function outgoing(origin: MessageOrigin, step: string): Outgoing {
+export function stepMessages(origin: MessageOrigin, step: string): StepMessages {
   const { job, epoch, subscriber, business } = origin
   const { tenant } = subscriber
   const messages: NewMessage[] = []

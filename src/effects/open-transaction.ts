@@ -5,7 +5,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { VersionInput } from '../model/version.ts'
 import { asOneStatement, refuseControl, refuseSeveral } from '../sql/statement-kind.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
-import { outgoing, type PublishOptions } from './message.ts'
+import { type PublishOptions, stepMessages } from './message.ts'
 import { observedEffect } from './observed-effect.ts'
 import { Operations } from './operations.ts'
 import type { HandlerRun } from './run.ts'
@@ -72,7 +72,7 @@ export interface OpenTransaction {
 const ROLE = /\b(role|authorization)\b/i
 
 export function openTransaction(run: HandlerRun, name: string): OpenTransaction {
-  const { messages, publish, keep } = outgoing(run, name)
+  const { messages, publish, keep } = stepMessages(run, name)
   const entityOutcomes: Latest<unknown>[] = []
   const operations = new Operations()
   const scope = { tenant: run.subscriber.tenant, shards: run.business.shards }

@@ -62,7 +62,7 @@ function canonical(value: unknown): string {
 /** Real data is not as deep. PostgreSQL allows more, but the recursion needs a limit. */
 const MAX_DEPTH = 100
 
-interface Place {
+interface JsonPlace {
   readonly path: readonly string[]
   /** The objects around the value, to find cycles. */
   readonly inside: readonly object[]
@@ -71,7 +71,7 @@ interface Place {
 }
 
 /** The place and the reason why a value is not JSON. Undefined if it is JSON. */
-function notJson(value: unknown, place: Place): string | undefined {
+function notJson(value: unknown, place: JsonPlace): string | undefined {
   const { path, inside, isKept } = place
   const at = path.length === 0 ? '' : ` at "${path.join('.')}"`
   if (value === null || typeof value === 'boolean') return undefined

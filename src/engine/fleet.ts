@@ -28,7 +28,7 @@ interface InlineRegistration {
   doors: Doors | undefined
 }
 
-interface Each<Result> {
+interface FleetResult<Result> {
   /** The result of the first engine that succeeded. */
   readonly first: Result
   readonly failed: readonly Station[]
@@ -103,7 +103,7 @@ export function createFleet(options: ManyOptions): Engine {
    * Runs `work` with all engines in parallel. One success is enough, unless another engine failed
    * with an error that a retry cannot fix.
    */
-  async function withEach<Result>(act: (engine: Engine) => Promise<Result>): Promise<Each<Result>> {
+  async function withEach<Result>(act: (engine: Engine) => Promise<Result>): Promise<FleetResult<Result>> {
     await place()
     const results = await Promise.allSettled(stations.all.map(({ engine }) => act(engine)))
     const failures = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))

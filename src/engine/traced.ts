@@ -17,10 +17,10 @@ import type { TopicPublisher } from '../publish/publishers.ts'
  * wrapped, so the hot paths have no extra cost.
  */
 
-type Tracing = Pick<Observer, 'inSpan' | 'traceContext'>
+type SpanSource = Pick<Observer, 'inSpan' | 'traceContext'>
 type Message = Parameters<TopicPublisher['publish']>[0]
 
-export function tracedReceiver(receiver: Receiver, { inSpan, traceContext: current }: Tracing): Receiver {
+export function tracedReceiver(receiver: Receiver, { inSpan, traceContext: current }: SpanSource): Receiver {
   if (!inSpan) return receiver
   return {
     ...receiver,
@@ -39,7 +39,7 @@ export function tracedReceiver(receiver: Receiver, { inSpan, traceContext: curre
 
 export function tracedPublishers(
   publishers: readonly TopicPublisher[],
-  { inSpan, traceContext: current }: Tracing,
+  { inSpan, traceContext: current }: SpanSource,
 ): readonly TopicPublisher[] {
   if (!inSpan) return publishers
   return publishers.map(({ takes, publish }) => ({

@@ -97,13 +97,13 @@ function runnerOf({ transform }: Destination): RunTransform | undefined {
   return typeof transform === 'function' ? inThisThread(transform) : isolatedTransform(transform)
 }
 
-interface Sending {
+interface ForwardAttempt {
   readonly destination: Destination
   readonly attempt: number
   readonly url: string
 }
 
-function spanOf({ source, receiptId }: Event, { destination, attempt, url }: Sending): ForwardSpan {
+function spanOf({ source, receiptId }: Event, { destination, attempt, url }: ForwardAttempt): ForwardSpan {
   const { origin } = new URL(url)
   return { kind: 'forward', source, destination: destination.name, receiptId, attempt, origin }
 }

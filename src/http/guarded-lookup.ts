@@ -20,9 +20,9 @@ export function systemResolver(): Resolve {
   return (host) => {
     const found = pending.get(host)
     if (found) return found
-    const looking = systemLookup(host, { all: true }).finally(() => pending.delete(host))
-    pending.set(host, looking)
-    return looking
+    const lookup = systemLookup(host, { all: true }).finally(() => pending.delete(host))
+    pending.set(host, lookup)
+    return lookup
   }
 }
 

@@ -156,13 +156,16 @@ export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   return connect(options, { url: server.url, embedded: server })
 }
 
-interface Reaching {
+interface LedgerConnection {
   readonly url?: string
   readonly business?: pg.Pool
   readonly embedded?: EmbeddedServer
 }
 
-async function connect(options: LedgerOptions, { url, business, embedded }: Reaching): Promise<Ledger> {
+async function connect(
+  options: LedgerOptions,
+  { url, business, embedded }: LedgerConnection,
+): Promise<Ledger> {
   const config: pg.PoolConfig = {
     // A caller's pool serves its handlers only. The engine connects to the same server with the
     // same options.

@@ -122,7 +122,7 @@ export function inSpansOf(all: readonly SpanObserver[], report: (error: unknown)
   }
 }
 
-interface Opening {
+interface SpanStart {
   readonly observer: SpanObserver
   readonly span: Span
   readonly run: () => Promise<SpanEnd>
@@ -130,7 +130,7 @@ interface Opening {
 }
 
 /** Runs the work even if the observer threw or did not run it. */
-function openSpan({ observer, span, run, report }: Opening): Promise<SpanEnd> {
+function openSpan({ observer, span, run, report }: SpanStart): Promise<SpanEnd> {
   let running: Promise<SpanEnd> | undefined
   const runOnce = (): Promise<SpanEnd> => {
     running ??= run()

@@ -83,14 +83,18 @@ export async function moveTenant(set: LedgerSet, move: TenantMove, reason: Decis
   return finish(set, { ...place, movedFrom: place.ledger }, { move, home, target })
 }
 
-interface Finishing {
+interface MoveLedgers {
   readonly move: TenantMove
   readonly home: LedgerTables
   readonly target: LedgerTables
 }
 
 /** The work that remains after the switch. Each part may be repeated. */
-async function finish(set: LedgerSet, place: TenantPlace, { move, home, target }: Finishing): Promise<Moved> {
+async function finish(
+  set: LedgerSet,
+  place: TenantPlace,
+  { move, home, target }: MoveLedgers,
+): Promise<Moved> {
   const { tenant, to } = move
   const from = place.movedFrom
   if (from === null)

@@ -3,7 +3,7 @@ import type { ConfiguredList } from '../reconcile/open-list.ts'
 import type { ReconcileProgress } from '../reconcile/options.ts'
 import { LimitReached, type ReportDraft } from './reconcile-report.ts'
 
-interface Recording {
+interface RecordRun {
   readonly source: RecordedSource
   readonly list: ConfiguredList
   readonly options: {
@@ -22,8 +22,8 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
 type ReadEvent = ListedEvent & ListedDelivery
 
 /** Records the missing events in the order of the list, or only reports them. */
-export async function recordInBatches(recording: Recording): Promise<void> {
-  const { list, options, pages, draft, signal } = recording
+export async function recordInBatches(run: RecordRun): Promise<void> {
+  const { list, options, pages, draft, signal } = run
   const settledMs = Date.now() - list.settlesMs
   // A second report would find the same events again, so nothing is noted.
   const more = draft.mode === 'record' ? ': run again for the rest' : ''
@@ -40,13 +40,13 @@ export async function recordInBatches(recording: Recording): Promise<void> {
           const delivery = await event.read()
           if (delivery) batch.push({ ...event, ...delivery })
           else draft.add(event, 'gone')
-          if (isFull(batch)) await recordBatch(recording, batch.splice(0))
+          if (isFull(batch)) await recordBatch(run, batch.splice(0))
         }
         options.onProgress?.(draft.progress())
       }
     } finally {
       // Records the events read so far, even if the run stops here.
-      await recordBatch(recording, batch)
+      await recordBatch(run, batch)
     }
     options.onProgress?.(draft.progress())
   }
@@ -60,7 +60,7 @@ function isFull(batch: readonly ReadEvent[]): boolean {
 /**
  * Starts all of them in order without waiting, so that they share a commit and keep their order.
  */
-async function recordBatch({ source, draft }: Recording, batch: readonly ReadEvent[]): Promise<void> {
+async function recordBatch({ source, draft }: RecordRun, batch: readonly ReadEvent[]): Promise<void> {
   const readAt = new Date()
   const outcomes = await Promise.allSettled(
     batch.map(({ key, headers, body }) => source.record({ key, headers, body, readAt })),

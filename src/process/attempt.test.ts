@@ -9,7 +9,7 @@ import { Drain } from '../work/interruption.ts'
 import { attempt } from './attempt.ts'
 import { type LeasedJob, Run } from './run.ts'
 import type { CommitOutcome } from './settle/commit-writes.ts'
-import type { Ending } from './settle/settler.ts'
+import type { RunCommit } from './settle/settler.ts'
 import type { Handler } from './subscriber.ts'
 
 const event: Event = {
@@ -62,7 +62,7 @@ function runOf(handler: Handler, more: Partial<LeasedJob> & { timeoutMs?: number
   )
 }
 
-async function ending(run: Run, took = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
+async function ending(run: Run, wasCommitted = true): Promise<{ settlement: Settlement; fact: AttemptFact }> {
   const settlements: Settlement[] = []
   const facts: AttemptFact[] = []
   const observer: Observer = {
@@ -72,9 +72,9 @@ async function ending(run: Run, took = true): Promise<{ settlement: Settlement; 
     message: () => undefined,
     trouble: () => undefined,
   }
-  const settle = async ({ settlement }: Ending): Promise<CommitOutcome> => {
+  const settle = async ({ settlement }: RunCommit): Promise<CommitOutcome> => {
     settlements.push(settlement)
-    return { kind: took ? 'committed' : 'lost' }
+    return { kind: wasCommitted ? 'committed' : 'lost' }
   }
   const { signal } = new AbortController()
   await attempt(run, { settle, observer, signal })

@@ -177,8 +177,8 @@ export function circuits(options: CircuitsOptions): Circuits {
     one.isOpening = true
     try {
       const { generation, options: terms } = circuit
-      const opening = { limiter: limiter.id, generation, reason, openMs: terms.openMs }
-      const change = await openCircuit(pool, opening)
+      const trip = { limiter: limiter.id, generation, reason, openMs: terms.openMs }
+      const change = await openCircuit(pool, trip)
       if (change) changed(one, change, reason)
       else lookAnew()
     } catch (error) {

@@ -134,7 +134,7 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
         if (limiter === undefined) continue
         hold(limiter, count - jobs.filter((job) => job.subscriber === subscriber).length)
       }
-      for (const { subscriber } of jobs) if (limiterOf(subscriber) !== undefined) fair.took(subscriber)
+      for (const { subscriber } of jobs) if (limiterOf(subscriber) !== undefined) fair.recordRun(subscriber)
     },
     async giveBack() {
       // A rival may have had no slot for its token. The next round then leaves no token. Otherwise

@@ -15,14 +15,14 @@ test('tenants take turns, with any number of subscribers', () => {
 })
 
 test('the subscriber whose last run was longest ago comes first', () => {
-  const { divide, took } = turns(tenantOf)
+  const { divide, recordRun } = turns(tenantOf)
   const wanted = new Map([
     [1, 5],
     [11, 5],
   ])
-  took(1)
+  recordRun(1)
   expect(Object.fromEntries(divide(1, wanted))).toEqual({ 11: 1 })
-  took(11)
+  recordRun(11)
   expect(Object.fromEntries(divide(1, wanted))).toEqual({ 1: 1 })
 })
 

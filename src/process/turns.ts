@@ -8,7 +8,7 @@ import type { Shares } from '../work/slots.ts'
  */
 export interface Turns {
   /** A run of this subscriber began. */
-  took(subscriber: number): void
+  recordRun(subscriber: number): void
   /** Divides `tokens` among the subscribers by their demand. */
   divide(tokens: number, wanted: Shares<number>): Map<number, number>
 }
@@ -26,7 +26,7 @@ export function turns(tenantOf: (subscriber: number) => string): Turns {
   }
 
   return {
-    took(subscriber) {
+    recordRun(subscriber) {
       now += 1
       ofTenant.set(tenantOf(subscriber), now)
       ofSubscriber.set(subscriber, now)

@@ -23,7 +23,7 @@ import { rates } from './rates.ts'
 import { bornLeasedRun, claimedRun, type Run } from './run.ts'
 import type { CommitOutcome } from './settle/commit-writes.ts'
 import { handedBack } from './settle/settlement.ts'
-import { type Ending, settler } from './settle/settler.ts'
+import { type RunCommit, settler } from './settle/settler.ts'
 import type { Subscriber } from './subscriber.ts'
 
 export interface WorkerOptions {
@@ -205,11 +205,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       if (hasSlot) freeSlot(run.job.subscriber)
       hasSlot = false
     }
-    function settle(ending: Ending): Promise<CommitOutcome> {
+    function settle(commit: RunCommit): Promise<CommitOutcome> {
       // A slot is for a running handler, and this handler has ended. But its writes must be
       // committed before the next handler may begin.
-      if (!hasHandedOver(ending.handedOver) && settling.waiting < MAX_WAITING) leaveSlot()
-      return settling.add(ending)
+      if (!hasHandedOver(commit.handedOver) && settling.waiting < MAX_WAITING) leaveSlot()
+      return settling.add(commit)
     }
     const onSettled = run.subscriber.limiter?.circuit && circuitsHere.ended
     const deps = { settle, observer, signal: runs.givingUp, onSettled }

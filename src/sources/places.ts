@@ -79,7 +79,6 @@ export const requestLocator = z.custom<RequestLocator>(
 
 /** One place, or several: the first that holds a value is used. */
 export const place = z.union([locator, locators], { error: `${EXPECTED}, or an array of those` })
-export type Place = z.output<typeof place>
 
 /** A `{name}` in a template. Everything between placeholders is literal text. */
 const PLACEHOLDER = /\{([^{}]*)\}/g

@@ -33,7 +33,7 @@ export function sampleEvents(
   }))
 }
 
-interface SampleSending extends Pick<Sample, 'timestampMs' | 'headers'> {
+interface SampleOptions extends Pick<Sample, 'timestampMs' | 'headers'> {
   readonly url: string
   readonly edit?: (body: Sample['body']) => Sample['body']
 }
@@ -42,7 +42,7 @@ interface SampleSending extends Pick<Sample, 'timestampMs' | 'headers'> {
 export function signedSample(
   source: SigningSource,
   event: SampleEvent,
-  { url, edit = (body) => body, timestampMs, headers }: SampleSending,
+  { url, edit = (body) => body, timestampMs, headers }: SampleOptions,
 ): SignedDelivery {
   const fixture = fixtureOf(source.provider)
   const sample = sampleOf(source.description, [event], fixture && ((one) => fixture.payload(one)))

@@ -36,7 +36,7 @@ type ShapedEvents<Shapes, Pattern extends string> = {
 
 /** A key may itself stand for many types: `repository_dispatch.${string}`. */
 type MatchingKeys<Shapes, Pattern extends string, Key = keyof Shapes> = Key extends keyof Shapes & string
-  ? Key extends Matching<Pattern>
+  ? Key extends MatchingTypes<Pattern>
     ? Key
     : Pattern extends Key
       ? Key
@@ -45,22 +45,22 @@ type MatchingKeys<Shapes, Pattern extends string, Key = keyof Shapes> = Key exte
 
 /** Events whose shape is not known. `never` if the shapes cover every type of the source. */
 type Unshaped<Payload, Subject, Type extends string, Shapes, Pattern extends string> = [
-  Exclude<Asked<Type, Pattern>, keyof Shapes>,
+  Exclude<NamedTypes<Type, Pattern>, keyof Shapes>,
 ] extends [never]
   ? never
-  : Event<Payload, Subject, Exclude<Asked<Type, Pattern>, keyof Shapes>>
+  : Event<Payload, Subject, Exclude<NamedTypes<Type, Pattern>, keyof Shapes>>
 
 /**
  * The types of a source that a subscriber named. The compiler cannot distinguish a pattern from
  * other texts.
  */
-type Asked<Type extends string, Pattern extends string> = Pattern extends `${string}*${string}`
+type NamedTypes<Type extends string, Pattern extends string> = Pattern extends `${string}*${string}`
   ? Type
   : string extends Pattern
     ? Type
     : Pattern
 
 /** The pattern `invoice.*` as a template literal type. */
-type Matching<Pattern extends string> = Pattern extends `${infer Before}*${infer After}`
-  ? `${Before}${string}${Matching<After>}`
+type MatchingTypes<Pattern extends string> = Pattern extends `${infer Before}*${infer After}`
+  ? `${Before}${string}${MatchingTypes<After>}`
   : Pattern

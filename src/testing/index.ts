@@ -21,7 +21,7 @@ export type { Duration } from './duration.ts'
 export type { EffectHistory } from './effects.ts'
 export type { ArmedFault, CrashPoint } from './faults.ts'
 export type { JobFilter, WaitOptions } from './journal.ts'
-export { assertHappened, type Happening, matchers, type TestMatchers } from './matchers.ts'
+export { assertHappened, matchers, type Occurrences, type TestMatchers } from './matchers.ts'
 export { type TestGatewayOptions, testGateway } from './test-gateway.ts'
 export { testHooks } from './test-hooks.ts'
 export {

@@ -4,18 +4,18 @@ import type { DownstreamCalls } from './downstream.ts'
 import type { EffectHistory } from './effects.ts'
 
 /** An object with a count: `await t.effects(key)`, or `t.downstream.at(path)`. */
-export type Happening = EffectHistory | DownstreamCalls
+export type Occurrences = EffectHistory | DownstreamCalls
 
-interface Verdict {
+interface MatchResult {
   readonly pass: boolean
   message(): string
 }
 
 /** Matchers for `expect.extend()` of vitest and jest. */
 export const matchers = {
-  toHaveHappenedOnce: (received: unknown): Verdict => happened(received, 1),
-  toHaveHappenedTimes: (received: unknown, times: number): Verdict => happened(received, times),
-  toBeAcknowledged(received: unknown): Verdict {
+  toHaveHappenedOnce: (received: unknown): MatchResult => happened(received, 1),
+  toHaveHappenedTimes: (received: unknown, times: number): MatchResult => happened(received, times),
+  toBeAcknowledged(received: unknown): MatchResult {
     const delivered = requireDelivered(received, 'toBeAcknowledged()')
     const { status } = delivered
     const pass = status !== undefined && status >= 200 && status < 300
@@ -25,7 +25,7 @@ export const matchers = {
         `expected ${nameOf(delivered)} ${pass ? 'not ' : ''}to be acknowledged; ${seen(delivered)}`,
     }
   },
-  toBeRefusedWith(received: unknown, code: string): Verdict {
+  toBeRefusedWith(received: unknown, code: string): MatchResult {
     const delivered = requireDelivered(received, 'toBeRefusedWith()')
     const pass = delivered.code === code
     return {
@@ -48,20 +48,20 @@ export interface TestMatchers<Returned> {
 }
 
 /** Assertions without `expect`: for node:test and other runners. */
-export function assertHappened(received: Happening, times = 1): void {
-  const verdict = happened(received, times)
-  if (!verdict.pass) throw new HookonceError('TEST_NOT_ONCE', verdict.message())
+export function assertHappened(received: Occurrences, times = 1): void {
+  const result = happened(received, times)
+  if (!result.pass) throw new HookonceError('TEST_NOT_ONCE', result.message())
 }
 
-function happened(received: unknown, times: number): Verdict {
-  const happening = requireHappening(received)
-  const pass = happening.happened === times
+function happened(received: unknown, times: number): MatchResult {
+  const found = requireOccurrences(received)
+  const pass = found.happened === times
   return {
     pass,
     message: () => {
-      const what = 'path' in happening ? `calls of ${happening.path}` : `the effect "${happening.key}"`
+      const what = 'path' in found ? `calls of ${found.path}` : `the effect "${found.key}"`
       const expected = `expected ${what} ${pass ? 'not ' : ''}to have happened ${count(times)}`
-      return [`${expected}, but it happened ${count(happening.happened)}`, ...linesOf(happening)].join('\n')
+      return [`${expected}, but it happened ${count(found.happened)}`, ...linesOf(found)].join('\n')
     },
   }
 }
@@ -70,24 +70,24 @@ function count(times: number): string {
   return times === 1 ? 'once' : `${times} times`
 }
 
-function linesOf(happening: Happening): string[] {
-  if ('path' in happening)
-    return happening.calls.map(
+function linesOf(occurrences: Occurrences): string[] {
+  if ('path' in occurrences)
+    return occurrences.calls.map(
       ({ method, path, key, acted }) =>
         `  ${method} ${path}, ${key === undefined ? 'without an Idempotency-Key' : `Idempotency-Key ${key}`}: ${acted ? 'acted' : 'did not act'}`,
     )
-  if (happening.records.length === 0)
+  if (occurrences.records.length === 0)
     return ['  nothing is recorded under this key; check the key, and wait with settled()']
-  const records = happening.records.map(
+  const records = occurrences.records.map(
     ({ state, mode, epoch, idempotencyKey, reason }) =>
       `  epoch ${epoch}: ${state}, mode ${mode}, Idempotency-Key ${idempotencyKey}${reason === null ? '' : `, ${reason}`}`,
   )
-  return [...records, `  its work was called ${count(happening.calls)}`]
+  return [...records, `  its work was called ${count(occurrences.calls)}`]
 }
 
-function requireHappening(received: unknown): Happening {
+function requireOccurrences(received: unknown): Occurrences {
   if (typeof received === 'object' && received !== null && 'happened' in received)
-    return received as Happening
+    return received as Occurrences
   throw new HookonceError(
     'CONFIG_INVALID',
     'toHaveHappenedOnce(): pass `await t.effects(key)` or `t.downstream.at(path)`',

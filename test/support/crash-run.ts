@@ -228,7 +228,7 @@ interface CrashingApp {
 
 const SCRIPT = fileURLToPath(new URL('./crash-app.mjs', import.meta.url))
 
-interface Starting {
+interface CrashOptions {
   readonly mode: Mode
   readonly crash: Crash
   readonly world: World
@@ -240,7 +240,7 @@ function hang(downstream: Downstream, replies: Reply[]): void {
     downstream.reply(`/${name}`, ...replies)
 }
 
-function startCrashing({ mode, crash, world }: Starting): CrashingApp {
+function startCrashing({ mode, crash, world }: CrashOptions): CrashingApp {
   const duringCall = crash.point === 'during the call'
   if (duringCall) hang(world.downstream, ['hang'])
   const config = {

@@ -46,12 +46,12 @@ export async function destination(...answers: Says[]): Promise<{ url: string; go
   return { url: `${await listening(server)}/hooks?app=1`, got }
 }
 
-export interface Forwarding extends Partial<Omit<Destination, 'url'>>, GatewayDeps {
+export interface ForwardingOptions extends Partial<Omit<Destination, 'url'>>, GatewayDeps {
   readonly source?: SigningSource
   readonly options?: Partial<Omit<Options, 'sources'>>
 }
 
-export interface RunningForwarding {
+export interface ForwardingGateway {
   readonly hooks: Hookonce<Record<string, SigningSource>>
   /** Sends a delivery. Returns the receipt's id. */
   post(init: RequestInit): Promise<string>
@@ -61,8 +61,8 @@ export interface RunningForwarding {
 export async function forwarding(
   db: TestDatabase,
   url: string,
-  { source = testSource(), options, resolve, ...own }: Forwarding = {},
-): Promise<RunningForwarding> {
+  { source = testSource(), options, resolve, ...own }: ForwardingOptions = {},
+): Promise<ForwardingGateway> {
   const given = {
     name: 'app',
     url,

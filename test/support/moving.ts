@@ -16,7 +16,7 @@ export const MOVE_REASON = { by: 'test', why: 'more room' }
 
 type MovingHooks = Hookonce<Readonly<Record<string, ReturnType<typeof testSource>>>>
 
-export interface Counting {
+export interface CountedHooks {
   readonly hooks: MovingHooks
   /** By tenant and event: how often. */
   readonly effects: Map<string, number>
@@ -32,7 +32,7 @@ interface CountingOptions extends Partial<Pick<Options, 'encryption'>> {
 export async function counting(
   db: TestDatabase,
   { placement = {}, ...more }: CountingOptions = {},
-): Promise<Counting> {
+): Promise<CountedHooks> {
   const effects = new Map<string, number>()
   const published = new Map<string, number>()
   const add = (to: Map<string, number>, key: string): void => void to.set(key, (to.get(key) ?? 0) + 1)

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { type Finding, ok, warn } from '../../operate/doctor/finding.ts'
 
-export interface Place {
+export interface ListenPlace {
   readonly host: string
   readonly port: number
   /** The option that chooses another port. */
@@ -11,7 +11,7 @@ export interface Place {
 }
 
 /** Checks that a gateway could listen, or is already listening. */
-export async function portFinding({ host, port, flag }: Place): Promise<Finding> {
+export async function portFinding({ host, port, flag }: ListenPlace): Promise<Finding> {
   const check = `port ${port}`
   if (port === 0) return ok(check, 'any free port will do')
   const fault = await listenFault(host, port)

@@ -10,7 +10,7 @@ import { type Content, waited } from './send.ts'
  * attempts of the gateway's own destinations stay as they are.
  */
 
-export interface Following {
+export interface FollowOptions {
   readonly from: string
   /** The client for requests with a deadline. */
   readonly client: AdminClient
@@ -42,19 +42,19 @@ const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
 
 /** Runs until it is stopped. An outage is an error only before the first connection. */
-export async function follow(following: Following): Promise<void> {
-  const { from, streamClient, position, report, stop } = following
+export async function follow(options: FollowOptions): Promise<void> {
+  const { from, streamClient, position, report, stop } = options
   let isReady = false
   let outages = 0
   while (!stop.aborted) {
     try {
       for await (const { latest } of bells(streamClient, from, stop)) {
-        if (!position.isSet()) await startNow(following)
-        if (!isReady) following.onReady()
+        if (!position.isSet()) await startNow(options)
+        if (!isReady) options.onReady()
         else if (outages > 0) report.restored()
         isReady = true
         outages = 0
-        await catchUp(following, latest)
+        await catchUp(options, latest)
       }
     } catch (error) {
       if (stop.aborted) break
@@ -71,7 +71,7 @@ function waitAfter(outages: number): number {
 }
 
 /** Marks the latest events as known. Uses the ledger's times, so other clocks do not matter. */
-async function startNow({ from, client, position }: Following): Promise<void> {
+async function startNow({ from, client, position }: FollowOptions): Promise<void> {
   const latest: ListedEvent[] = []
   await ask(from, async () => {
     for await (const event of client.items('/events', { query: { limit: PAGE } })) {
@@ -86,14 +86,14 @@ async function startNow({ from, client, position }: Following): Promise<void> {
 }
 
 /** Sends the listed events that were not sent yet. */
-async function catchUp(following: Following, latest: Date | undefined): Promise<void> {
-  const { position, stop } = following
+async function catchUp(options: FollowOptions, latest: Date | undefined): Promise<void> {
+  const { position, stop } = options
   try {
     for (let isWhole = false; !isWhole; ) {
-      const found = await unsent(following)
+      const found = await unsent(options)
       isWhole = found.isWhole
       for (const event of found.events) {
-        if (stop.aborted || !(await handle(following, event))) return
+        if (stop.aborted || !(await handle(options, event))) return
         position.note(event)
       }
     }
@@ -103,7 +103,7 @@ async function catchUp(following: Following, latest: Date | undefined): Promise<
   }
 }
 
-async function unsent({ from, client, position, filter }: Following): Promise<Oldest<ListedEvent>> {
+async function unsent({ from, client, position, filter }: FollowOptions): Promise<Oldest<ListedEvent>> {
   const query = { ...filter.query, limit: PAGE, since: position.listFrom().toISOString() }
   const isWanted = (event: ListedEvent): boolean => !position.knows(event.id) && filter.matches(event)
   return ask(from, () => oldestOf(client.items('/events', { query }), isWanted, MAX_LISTED))
@@ -135,10 +135,10 @@ export async function oldestOf<Item>(
 }
 
 /** False: the event must be sent again. */
-async function handle(following: Following, event: ListedEvent): Promise<boolean> {
-  const content = await contentOf(following, event.id)
-  if (!('reason' in content)) return (await following.send(event, content)) !== undefined
-  following.report.skipped(event, content.reason)
+async function handle(options: FollowOptions, event: ListedEvent): Promise<boolean> {
+  const content = await contentOf(options, event.id)
+  if (!('reason' in content)) return (await options.send(event, content)) !== undefined
+  options.report.skipped(event, content.reason)
   return true
 }
 
@@ -147,7 +147,7 @@ async function handle(following: Following, event: ListedEvent): Promise<boolean
  * just now.
  */
 async function contentOf(
-  { from, client }: Following,
+  { from, client }: FollowOptions,
   id: string,
 ): Promise<Content | { readonly reason: string }> {
   try {

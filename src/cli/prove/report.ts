@@ -4,7 +4,7 @@ import { faultsOf, type Proof, type ScheduleResult } from '../../prove/result.ts
 import { print, safe } from '../print.ts'
 import { styleOf } from '../style.ts'
 
-interface Beginning {
+interface ProofStart {
   readonly url: string
   readonly database: string | undefined
   readonly seed: number
@@ -12,7 +12,7 @@ interface Beginning {
 
 /** The output during the proof and at its end. With --json only the end is printed. */
 export interface Reporter {
-  begin(beginning: Beginning): void
+  begin(start: ProofStart): void
   baseline(lines: readonly string[]): void
   result(result: ScheduleResult): void
   end(proof: Proof, ending: { readonly wasInterrupted: boolean; readonly file: string | undefined }): void

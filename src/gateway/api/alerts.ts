@@ -45,10 +45,10 @@ const list = route({
   response: pageOf(alert),
   async answer({ ledger, caller }, { query: { limit, cursor, state, tenant } }) {
     const filter = { state, tenant: tenantFor(caller, tenant) }
-    const asked = { list: 'alerts', filter }
+    const listQuery = { list: 'alerts', filter }
     const items = await listAlerts(ledger, { all: state === 'all', tenant: filter.tenant, limit: MOST })
-    const slice = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, asked))
-    return pageWithCursors(slice, asked)
+    const slice = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, listQuery))
+    return pageWithCursors(slice, listQuery)
   },
 })
 

@@ -53,9 +53,9 @@ const list = route({
   response: pageOf(unknownEffect),
   async answer({ ledger, caller }, { query: { limit, cursor, tenant } }) {
     const filter = { tenant: tenantFor(caller, tenant) }
-    const asked = { list: 'attention', filter }
-    const page = await pageAttention(ledger, { ...filter, limit, ...readCursor(cursor, asked) })
-    return pageWithCursors({ ...page, data: page.effects }, asked)
+    const listQuery = { list: 'attention', filter }
+    const page = await pageAttention(ledger, { ...filter, limit, ...readCursor(cursor, listQuery) })
+    return pageWithCursors({ ...page, data: page.effects }, listQuery)
   },
 })
 

@@ -28,9 +28,9 @@ export const auditRoutes = [
     response: pageOf(entry),
     async answer({ ledger, caller }, { query: { limit, cursor, tenant } }) {
       const filter = { tenant: tenantFor(caller, tenant) }
-      const asked = { list: 'audit', filter }
-      const page = await listAudit(ledger, { ...filter, limit, ...readCursor(cursor, asked) })
-      return pageWithCursors({ ...page, data: page.entries }, asked)
+      const listQuery = { list: 'audit', filter }
+      const page = await listAudit(ledger, { ...filter, limit, ...readCursor(cursor, listQuery) })
+      return pageWithCursors({ ...page, data: page.entries }, listQuery)
     },
   }),
 ] as const

@@ -33,10 +33,10 @@ const list = route({
   query: z.strictObject(listFields),
   response: pageOf(z.object(fields)),
   async answer({ gateway }, { query: { limit, cursor } }) {
-    const asked = { list: 'captured', filter: {} }
+    const listQuery = { list: 'captured', filter: {} }
     const items = gateway.captured?.list().map(listed) ?? []
-    const slice = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, asked))
-    return pageWithCursors(slice, asked)
+    const slice = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, listQuery))
+    return pageWithCursors(slice, listQuery)
   },
 })
 

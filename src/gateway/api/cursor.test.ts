@@ -2,29 +2,29 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type FoundPage, pageWithCursors, readCursor, sliceOf } from './cursor.ts'
 
-const asked = { list: 'things', filter: { source: 'a', since: undefined } }
+const listQuery = { list: 'things', filter: { source: 'a', since: undefined } }
 
 test('a cursor leads back to its place, for any position', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, maxLength: 100, unit: 'grapheme' }), (position) => {
-      const { next, previous } = pageWithCursors({ data: [], next: position, previous: position }, asked)
-      expect(readCursor(next ?? undefined, asked)).toEqual({ after: position })
-      expect(readCursor(previous ?? undefined, asked)).toEqual({ before: position })
+      const { next, previous } = pageWithCursors({ data: [], next: position, previous: position }, listQuery)
+      expect(readCursor(next ?? undefined, listQuery)).toEqual({ after: position })
+      expect(readCursor(previous ?? undefined, listQuery)).toEqual({ before: position })
     }),
   )
 })
 
 test('neither another text nor a cursor of another list or filter is accepted', () => {
-  const { next } = pageWithCursors({ data: [], next: '5:five' }, asked)
+  const { next } = pageWithCursors({ data: [], next: '5:five' }, listQuery)
   const cursor = next ?? ''
   const others = [
-    { ...asked, list: 'others' },
-    { ...asked, filter: { source: 'b' } },
+    { ...listQuery, list: 'others' },
+    { ...listQuery, filter: { source: 'b' } },
   ]
   for (const other of others) expect(() => readCursor(cursor, other)).toThrow('CURSOR_INVALID')
   fc.assert(
     fc.property(fc.string({ maxLength: 80 }), (text) => {
-      expect(() => readCursor(text, asked)).toThrow('CURSOR_INVALID')
+      expect(() => readCursor(text, listQuery)).toThrow('CURSOR_INVALID')
     }),
   )
 })

@@ -9,24 +9,24 @@ import { HookonceError } from '../../model/errors.ts'
  */
 
 /** The parameters of a page, besides its position. */
-export interface Asked {
+export interface ListQuery {
   readonly list: string
   readonly filter: Readonly<Record<string, unknown>>
 }
 
-export interface Place {
+export interface CursorPosition {
   /** The list continues after this position. */
   readonly after?: string
   /** The list ends before this position. */
   readonly before?: string
 }
 
-export function readCursor(cursor: string | undefined, asked: Asked): Place {
+export function readCursor(cursor: string | undefined, listQuery: ListQuery): CursorPosition {
   if (cursor === undefined) return {}
   const decoded = Buffer.from(cursor, 'base64url').toString('utf8')
   const isCanonical = Buffer.from(decoded).toString('base64url') === cursor
   const [, checksum, direction, position = ''] = /^([0-9a-f]{16})([ab])(.{1,600})$/s.exec(decoded) ?? []
-  if (!isCanonical || checksum === undefined || checksum !== checksumOf(asked, `${direction}${position}`))
+  if (!isCanonical || checksum === undefined || checksum !== checksumOf(listQuery, `${direction}${position}`))
     throw new HookonceError('CURSOR_INVALID', 'the cursor belongs to another list or to other filters')
   return direction === 'a' ? { after: position } : { before: position }
 }
@@ -44,17 +44,20 @@ export interface FoundPage<Item> {
   readonly previous?: string | undefined
 }
 
-export function pageWithCursors<Item>({ data, next, previous }: FoundPage<Item>, asked: Asked): Page<Item> {
-  return { data, next: cursorTo('a', next, asked), previous: cursorTo('b', previous, asked) }
+export function pageWithCursors<Item>(
+  { data, next, previous }: FoundPage<Item>,
+  listQuery: ListQuery,
+): Page<Item> {
+  return { data, next: cursorTo('a', next, listQuery), previous: cursorTo('b', previous, listQuery) }
 }
 
-function cursorTo(direction: 'a' | 'b', position: string | undefined, asked: Asked): string | null {
+function cursorTo(direction: 'a' | 'b', position: string | undefined, listQuery: ListQuery): string | null {
   if (position === undefined) return null
   const content = `${direction}${position}`
-  return Buffer.from(`${checksumOf(asked, content)}${content}`).toString('base64url')
+  return Buffer.from(`${checksumOf(listQuery, content)}${content}`).toString('base64url')
 }
 
-function checksumOf({ list, filter }: Asked, content: string): string {
+function checksumOf({ list, filter }: ListQuery, content: string): string {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
   const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')
@@ -73,7 +76,7 @@ export interface Pageable<Item> {
 /** A page of a short list that is always read as a whole. */
 export function sliceOf<Item>(
   { items, keyOf, limit }: Pageable<Item>,
-  { after, before }: Place,
+  { after, before }: CursorPosition,
 ): FoundPage<Item> {
   const keys = items.map(keyOf)
   const end =

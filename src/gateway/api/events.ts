@@ -74,13 +74,13 @@ const list = route({
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
     // A relative time changes between two pages, so it is not part of a cursor's checksum.
     const { since: _, until: __, ...fixed } = filter
-    const asked = { list: 'events', filter: fixed }
+    const listQuery = { list: 'events', filter: fixed }
     const { events, next, previous } = await listEvents(ledger, {
       ...filter,
       limit,
-      ...readCursor(cursor, asked),
+      ...readCursor(cursor, listQuery),
     })
-    return pageWithCursors({ data: events, next, previous }, asked)
+    return pageWithCursors({ data: events, next, previous }, listQuery)
   },
 })
 

@@ -64,12 +64,12 @@ export const failureRoutes = [
     async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
       const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
       const { since: _, until: __, ...fixed } = filter
-      const asked = { list: 'failures', filter: fixed }
+      const listQuery = { list: 'failures', filter: fixed }
       const { groups, isComplete } = await listFailures(ledger, filter)
       const keyOf = (group: (typeof groups)[number]): string =>
         JSON.stringify([group.tenant, group.source, group.subscriber, group.fingerprint])
-      const page = sliceOf({ items: groups, keyOf, limit }, readCursor(cursor, asked))
-      return { ...pageWithCursors(page, asked), isComplete }
+      const page = sliceOf({ items: groups, keyOf, limit }, readCursor(cursor, listQuery))
+      return { ...pageWithCursors(page, listQuery), isComplete }
     },
   }),
 ] as const

@@ -77,7 +77,7 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
   let watch: ReturnType<typeof watchChanges> | undefined
   /** The position at which a new watch begins. */
   let lookedAt: Date | undefined
-  let looking: Promise<void> | undefined
+  let poll: Promise<void> | undefined
   let checkedAt = performance.now()
   let number = 0
 
@@ -154,13 +154,13 @@ export function changeFeed(ledger: () => Promise<Ledgers>, onTrouble: (error: un
     watch = undefined
     lookedAt = undefined
     kept = []
-    looking = undefined
+    poll = undefined
   }
 
   /** Resolves after the first poll, which finds everything that is committed from then on. */
   function begin(): Promise<void> {
-    looking ??= look().finally(() => void lookOn())
-    return looking
+    poll ??= look().finally(() => void lookOn())
+    return poll
   }
 
   /** The changes that a reconnecting client has missed. */

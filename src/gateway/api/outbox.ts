@@ -48,9 +48,9 @@ const list = route({
   response: pageOf(message),
   async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
-    const asked = { list: 'outbox', filter }
-    const page = await pageMessages(ledger, { ...filter, limit, ...readCursor(cursor, asked) })
-    return pageWithCursors({ ...page, data: page.messages }, asked)
+    const listQuery = { list: 'outbox', filter }
+    const page = await pageMessages(ledger, { ...filter, limit, ...readCursor(cursor, listQuery) })
+    return pageWithCursors({ ...page, data: page.messages }, listQuery)
   },
 })
 
@@ -83,10 +83,10 @@ const lanes = route({
   ),
   async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
-    const asked = { list: 'lanes', filter }
+    const listQuery = { list: 'lanes', filter }
     const items = await listStuckLanes(ledger, filter)
     const keyOf = ({ messageId }: (typeof items)[number]): string => messageId
-    return pageWithCursors(sliceOf({ items, keyOf, limit }, readCursor(cursor, asked)), asked)
+    return pageWithCursors(sliceOf({ items, keyOf, limit }, readCursor(cursor, listQuery)), listQuery)
   },
 })
 

@@ -54,10 +54,10 @@ export const providerRoutes = [
     query: z.strictObject(listFields),
     response: pageOf(provider),
     async answer(_, { query: { limit, cursor } }) {
-      const asked = { list: 'providers', filter: {} }
+      const listQuery = { list: 'providers', filter: {} }
       const items = [...(await catalogue())]
-      const page = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, asked))
-      return pageWithCursors(page, asked)
+      const page = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, listQuery))
+      return pageWithCursors(page, listQuery)
     },
   }),
 ] as const

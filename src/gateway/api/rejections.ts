@@ -32,12 +32,12 @@ export const rejectionRoutes = [
     response: pageOf(rejection),
     async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
       const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
-      const asked = { list: 'rejections', filter }
+      const listQuery = { list: 'rejections', filter }
       const items = await listRejections(ledger, filter)
       const keyOf = ({ source, code }: (typeof items)[number]): string => `${code} ${source}`
-      const { data, ...cursors } = sliceOf({ items, keyOf, limit }, readCursor(cursor, asked))
+      const { data, ...cursors } = sliceOf({ items, keyOf, limit }, readCursor(cursor, listQuery))
       const advised = data.map((one) => ({ ...one, advice: adviceOn(one.code) }))
-      return pageWithCursors({ ...cursors, data: advised }, asked)
+      return pageWithCursors({ ...cursors, data: advised }, listQuery)
     },
   }),
 ] as const

@@ -123,10 +123,10 @@ const list = route({
   response: pageOf(replay),
   async answer({ ledger, caller }, { query: { limit, cursor, tenant } }) {
     const filter = { tenant: tenantFor(caller, tenant) }
-    const asked = { list: 'replays', filter }
+    const listQuery = { list: 'replays', filter }
     const items = (await listReplays(ledger, filter)).map(shown)
-    const page = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, asked))
-    return pageWithCursors(page, asked)
+    const page = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, listQuery))
+    return pageWithCursors(page, listQuery)
   },
 })
 

@@ -42,10 +42,10 @@ const list = route({
   response: pageOf(source),
   async answer({ ledger, caller }, { query: { limit, cursor, tenant } }) {
     const filter = { tenant: tenantFor(caller, tenant) }
-    const asked = { list: 'sources', filter }
+    const listQuery = { list: 'sources', filter }
     const items = await listSources(ledger, filter)
     const keyOf = (one: (typeof items)[number]): string => JSON.stringify([one.tenant, one.source])
-    return pageWithCursors(sliceOf({ items, keyOf, limit }, readCursor(cursor, asked)), asked)
+    return pageWithCursors(sliceOf({ items, keyOf, limit }, readCursor(cursor, listQuery)), listQuery)
   },
 })
 

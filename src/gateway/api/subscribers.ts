@@ -64,12 +64,12 @@ const list = route({
   response: pageOf(subscriber),
   async answer({ ledger, caller }, { query: { limit, cursor, ...given } }) {
     const filter = { ...given, tenant: tenantFor(caller, given.tenant) }
-    const asked = { list: 'subscribers', filter }
+    const listQuery = { list: 'subscribers', filter }
     const items = (await listSubscribers(ledger, { tenant: caller.tenant })).filter(
       (one) => (filter.tenant ?? one.tenant) === one.tenant && (filter.source ?? one.source) === one.source,
     )
     const keyOf = (one: (typeof items)[number]): string => String(one.id)
-    return pageWithCursors(sliceOf({ items, keyOf, limit }, readCursor(cursor, asked)), asked)
+    return pageWithCursors(sliceOf({ items, keyOf, limit }, readCursor(cursor, listQuery)), listQuery)
   },
 })
 
@@ -170,7 +170,7 @@ const destinations = route({
   query: z.strictObject(listFields),
   response: pageOf(destination),
   async answer({ ledger, caller, gateway }, { query: { limit, cursor } }) {
-    const asked = { list: 'destinations', filter: {} }
+    const listQuery = { list: 'destinations', filter: {} }
     const known = await listSubscribers(ledger, { tenant: caller.tenant })
     const items = gateway.destinations().flatMap(({ routes, ...one }) => {
       const visible = routes.filter(({ tenant }) => isVisible(caller, tenant))
@@ -194,8 +194,8 @@ const destinations = route({
         },
       ]
     })
-    const page = sliceOf({ items, keyOf: (one) => one.name, limit }, readCursor(cursor, asked))
-    return pageWithCursors(page, asked)
+    const page = sliceOf({ items, keyOf: (one) => one.name, limit }, readCursor(cursor, listQuery))
+    return pageWithCursors(page, listQuery)
   },
 })
 

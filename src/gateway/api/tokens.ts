@@ -32,10 +32,10 @@ const list = route({
   }),
   response: pageOf(token),
   async answer({ ledger }, { query: { limit, cursor, revoked } }) {
-    const asked = { list: 'tokens', filter: { revoked } }
+    const listQuery = { list: 'tokens', filter: { revoked } }
     const items = await listTokens(ledger, { revoked })
-    const page = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, asked))
-    return pageWithCursors(page, asked)
+    const page = sliceOf({ items, keyOf: ({ id }) => id, limit }, readCursor(cursor, listQuery))
+    return pageWithCursors(page, listQuery)
   },
 })
 

@@ -24,10 +24,10 @@ const list = route({
   query: z.strictObject(listFields),
   response: pageOf(worker),
   async answer({ ledger }, { query: { limit, cursor } }) {
-    const asked = { list: 'workers', filter: {} }
+    const listQuery = { list: 'workers', filter: {} }
     const items = await listWorkers(ledger)
-    const page = sliceOf({ items, keyOf: ({ id }) => String(id), limit }, readCursor(cursor, asked))
-    return pageWithCursors(page, asked)
+    const page = sliceOf({ items, keyOf: ({ id }) => String(id), limit }, readCursor(cursor, listQuery))
+    return pageWithCursors(page, listQuery)
   },
 })
 

@@ -10,7 +10,7 @@ import { checkShape, type Shape } from './check-shape.ts'
 import { type FaultCollector, faultCollector } from './faults.ts'
 import { makeSource } from './make-source.ts'
 import { type ReadFile, readConfigFile } from './read-file.ts'
-import { type Route, type Routing, routesOf } from './routes.ts'
+import { type Route, type RouteConfig, routesOf } from './routes.ts'
 import type { CheckedConfig, ConfiguredAdmin, ConfiguredLimits } from './schema.ts'
 import { secretPlace } from './secrets.ts'
 
@@ -28,7 +28,7 @@ export interface GatewayConfig {
   readonly sourceLimits: Readonly<Record<string, SourceLimits>>
   readonly destinations: readonly Destination[]
   /** The input from which the routes were made. */
-  readonly routing: Omit<Routing, 'sources'>
+  readonly routing: Omit<RouteConfig, 'sources'>
   readonly routes: readonly Route[]
   readonly host?: string | undefined
   readonly port?: number | undefined
@@ -120,7 +120,7 @@ export async function gatewayConfig(
 
 /** Names of faulty parts count as known names, because their faults are already reported. */
 function routesIn(
-  { destinations, routes }: Omit<Routing, 'sources'>,
+  { destinations, routes }: Omit<RouteConfig, 'sources'>,
   { names, routeNumbers, faults }: Shape,
   reader: FaultCollector,
 ): Route[] {

@@ -16,7 +16,7 @@ export interface Route {
 }
 
 /** The input from which routes are made. */
-export interface Routing {
+export interface RouteConfig {
   readonly sources: readonly string[]
   /** `sources` and `types` of a destination are a short form of a route. */
   readonly destinations: readonly {
@@ -28,7 +28,7 @@ export interface Routing {
 }
 
 /** The types and filter of one route from a source to a destination. */
-interface Wish {
+interface RouteRule {
   readonly source: string
   readonly destination: string
   readonly types: readonly string[]
@@ -36,27 +36,27 @@ interface Wish {
 }
 
 /** All subscriptions. Several routes from one source to one destination become one subscription. */
-export function routesOf(routing: Routing): { readonly routes: Route[]; readonly faults: Fault[] } {
+export function routesOf(routing: RouteConfig): { readonly routes: Route[]; readonly faults: Fault[] } {
   const faults: Fault[] = []
-  const wishes = [...shortForms(routing, faults), ...longForms(routing, faults)]
-  const pairs = new Map<string, Wish[]>()
-  for (const wish of wishes) {
-    const pair = JSON.stringify([wish.source, wish.destination])
-    pairs.set(pair, [...(pairs.get(pair) ?? []), wish])
+  const rules = [...shortForms(routing, faults), ...longForms(routing, faults)]
+  const pairs = new Map<string, RouteRule[]>()
+  for (const rule of rules) {
+    const pair = JSON.stringify([rule.source, rule.destination])
+    pairs.set(pair, [...(pairs.get(pair) ?? []), rule])
   }
   return { routes: [...pairs.values()].flatMap(joined), faults }
 }
 
-function joined(wishes: readonly Wish[]): Route[] {
-  const [first] = wishes
+function joined(rules: readonly RouteRule[]): Route[] {
+  const [first] = rules
   if (first === undefined) return []
   const { source, destination } = first
-  const types = [...new Set(wishes.flatMap((wish) => wish.types))]
+  const types = [...new Set(rules.flatMap((rule) => rule.types))]
   // Without a filter in one of the routes that want a type, every event of the type passes.
-  if (wishes.every(({ where }) => where === undefined)) return [{ source, destination, types }]
-  const choices = wishes.map((wish) => ({
-    wantsType: anyTypeMatcher(wish.types),
-    passes: wish.where === undefined ? () => true : compileFilter(wish.where),
+  if (rules.every(({ where }) => where === undefined)) return [{ source, destination, types }]
+  const choices = rules.map((rule) => ({
+    wantsType: anyTypeMatcher(rule.types),
+    passes: rule.where === undefined ? () => true : compileFilter(rule.where),
   }))
   const filter = (event: Event): boolean =>
     choices.some(({ wantsType, passes }) => wantsType(event.type) && passes(event))
@@ -66,7 +66,7 @@ function joined(wishes: readonly Wish[]): Route[] {
 /**
  * The routes that destinations declare themselves. A destination without any route gets everything.
  */
-function shortForms({ sources, destinations, routes }: Routing, faults: Fault[]): Wish[] {
+function shortForms({ sources, destinations, routes }: RouteConfig, faults: Fault[]): RouteRule[] {
   const routed = new Set(routes.flatMap(({ to }) => to))
   return destinations.flatMap(({ name, sources: wanted, types }) => {
     const path = ['destinations', name]
@@ -83,7 +83,7 @@ function shortForms({ sources, destinations, routes }: Routing, faults: Fault[])
   })
 }
 
-function longForms({ sources, destinations, routes }: Routing, faults: Fault[]): Wish[] {
+function longForms({ sources, destinations, routes }: RouteConfig, faults: Fault[]): RouteRule[] {
   const names = destinations.map(({ name }) => name)
   return routes.flatMap(({ from, types, where, to }, index) => {
     const path = ['routes', index]

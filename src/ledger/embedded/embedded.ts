@@ -122,31 +122,31 @@ async function start(
 
   const kept = await readSmallFile(home.password)
   const password = kept ?? randomBytes(24).toString('hex')
-  const making = { binaries, account, password }
-  const dataDir = existing ?? (await makeDataDir(home, making))
-  if (existing !== undefined && kept === undefined) await resetPassword(dataDir, making)
+  const init = { binaries, account, password }
+  const dataDir = existing ?? (await makeDataDir(home, init))
+  if (existing !== undefined && kept === undefined) await resetPassword(dataDir, init)
   if (kept === undefined) await writeSmallFile(home, home.password, password)
 
   const joined = await startOnFreePort({ home, dataDir, password, wantedPort, binaries, account })
   return serverOf({ ...joined, dataDir, password, adopted: false })
 }
 
-type Starting = Omit<Parameters<typeof spawnPostmaster>[1], 'port'> & {
+type PortOptions = Omit<Parameters<typeof spawnPostmaster>[1], 'port'> & {
   home: Home
   password: string
   wantedPort: number | undefined
 }
 
-async function startOnFreePort(starting: Starting): Promise<Joined> {
+async function startOnFreePort(options: PortOptions): Promise<Joined> {
   const orphanDeadline = performance.now() + orphansWithinMs
   for (let portRaces = 0; ; ) {
-    const port = await choosePort(starting.home, starting.wantedPort)
-    const spawned = await spawnPostmaster(starting.home, { ...starting, port })
+    const port = await choosePort(options.home, options.wantedPort)
+    const spawned = await spawnPostmaster(options.home, { ...options, port })
     const stillRuns = async () => !spawned.hasEnded()
-    const joined = await joinWhenReady({ ...starting, pid: spawned.pid, stillRuns })
+    const joined = await joinWhenReady({ ...options, pid: spawned.pid, stillRuns })
     if (joined !== undefined) return joined
 
-    const words = await logSince(starting.home, spawned.logFrom)
+    const words = await logSince(options.home, spawned.logFrom)
     if (!(await isFree(port)) && ++portRaces < maxPortRaces) continue
     if (/pre-existing shared memory block/.test(words) && performance.now() < orphanDeadline) {
       await delay(100)
@@ -154,7 +154,7 @@ async function startOnFreePort(starting: Starting): Promise<Joined> {
     }
     throw new HookonceError(
       'EMBEDDED_FAILED',
-      `the embedded PostgreSQL did not start. ${starting.home.log}:\n${words}`,
+      `the embedded PostgreSQL did not start. ${options.home.log}:\n${words}`,
     )
   }
 }

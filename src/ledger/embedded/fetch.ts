@@ -17,7 +17,7 @@ export interface Notice {
   readonly detail: string
 }
 
-export interface Fetching {
+export interface FetchOptions {
   readonly wanted: ServerPackage
   readonly cache: string
   readonly onNotice?: ((notice: Notice) => void) | undefined
@@ -35,14 +35,14 @@ const fetchWithinMs = 300_000
  * lockfile with the pinned integrity, and runs no scripts. The folder is renamed to its final name
  * when it is complete and on the disk.
  */
-export async function fetchedPackage(fetching: Fetching): Promise<string> {
-  const { wanted, cache } = fetching
+export async function fetchedPackage(options: FetchOptions): Promise<string> {
+  const { wanted, cache } = options
   const folder = join(cache, `postgresql-${wanted.version}-${basename(wanted.name)}`)
   try {
     if (!(await isThere(folder))) {
       await makeCache(cache)
       await requireTrusted(cache, wanted)
-      await fetchAlone(folder, fetching)
+      await fetchAlone(folder, options)
     }
     await requireTrusted(cache, wanted)
     await requireTrusted(folder, wanted)
@@ -63,7 +63,7 @@ async function requireTrusted(path: string, wanted: ServerPackage): Promise<void
 }
 
 /** Processes that start meanwhile wait, and then find the folder. */
-async function fetchAlone(folder: string, { wanted, onNotice, withinMs }: Fetching): Promise<void> {
+async function fetchAlone(folder: string, { wanted, onNotice, withinMs }: FetchOptions): Promise<void> {
   const limitMs = withinMs ?? fetchWithinMs
   const unlock = await takeLock(`${folder}.lock`, limitMs + 30_000)
   try {

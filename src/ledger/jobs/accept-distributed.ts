@@ -69,7 +69,7 @@ const stateAt = (now: string): string => `case when u.id is null then 'received'
      case when u.id is not null then $4::integer end, case when u.id is null then 0 else 1 end,
      case when u.id is null then 0 else 1 end, case when u.id is not null then ${now} end`
 
-const BRING = statement(
+const ADD_JOBS = statement(
   'accept_jobs',
   `insert into ledger.job (shard, receipt_id, subscriber, ${STATE}, born_at, due_at)
    select ${shardOfId('j.receipt_id', '$5')}, j.receipt_id, j.subscriber, ${stateAt('$6::timestamptz')},
@@ -92,7 +92,7 @@ const LOCK_LANES = statement(
 )
 
 /* The rows of the order keys are locked, so they still hold the places that LOCK_LANES reserved. */
-const BRING_IN_ORDER = statement(
+const ADD_JOBS_IN_ORDER = statement(
   'accept_jobs_in_lanes',
   `insert into ledger.job
      (shard, receipt_id, subscriber, ${STATE}, born_at, due_at, lane, lane_seq)
@@ -110,27 +110,27 @@ const BRING_IN_ORDER = statement(
 )
 
 /** The exceptions of a batch, as the plain statement returns them. */
-interface Exception {
+interface ExceptionRow {
   readonly id: string | null
   readonly held: number | null
 }
 
-interface Begun {
+interface BatchStart {
   readonly clock: string
   readonly now: string
 }
 
-interface Brought {
+interface AddedJob {
   readonly receipt_id: string
   readonly subscriber: number
   readonly state: string
 }
 
 /** Inserts a batch. Returns a row without an id if a data key was forgotten. */
-export function acceptDistributed(db: Queryable, batch: Batch): Promise<Exception[]> {
+export function acceptDistributed(db: Queryable, batch: Batch): Promise<ExceptionRow[]> {
   return together(db, async (client) => {
-    const [begun] = await rows<Begun>(client, BEGIN)
-    if (!begun) throw new Error('the ledger has no setting "shards"')
+    const [start] = await rows<BatchStart>(client, BEGIN)
+    if (!start) throw new Error('the ledger has no setting "shards"')
     const keys = new Set(batch.receipts.flatMap(({ seal }) => seal?.dataKey ?? []))
     if (keys.size > 0 && (await rows(client, FORGOTTEN_KEY, [binary.integers([...keys])])).length > 0)
       return [{ id: null, held: null }]
@@ -138,10 +138,10 @@ export function acceptDistributed(db: Queryable, batch: Batch): Promise<Exceptio
     const recorded = await rows<{ id: string }>(
       client,
       recording,
-      recording.parameters.map(({ encode }) => encode({ ...batch, now: begun.now })),
+      recording.parameters.map(({ encode }) => encode({ ...batch, now: start.now })),
     )
-    const brought = await bring(client, onlyOf(batch, new Set(recorded.map(({ id }) => id))), begun)
-    const held = batch.worker === undefined ? [] : brought.filter(({ state }) => state === 'received')
+    const added = await addJobs(client, onlyOf(batch, new Set(recorded.map(({ id }) => id))), start)
+    const held = batch.worker === undefined ? [] : added.filter(({ state }) => state === 'received')
     return [
       ...missingIn(batch, recorded).map((id) => ({ id, held: null })),
       ...held.map(({ receipt_id, subscriber }) => ({ id: receipt_id, held: subscriber })),
@@ -166,7 +166,7 @@ function onlyOf(batch: Batch, recorded: ReadonlySet<string>): Batch {
   }
 }
 
-async function bring(client: Queryable, batch: Batch, { clock, now }: Begun): Promise<Brought[]> {
+async function addJobs(client: Queryable, batch: Batch, { clock, now }: BatchStart): Promise<AddedJob[]> {
   const { jobs, jobReceipts, worker, shards } = batch
   if (jobs.length === 0) return []
   const lanes = binary.uuids(jobs.map(({ lane }) => lane))
@@ -178,7 +178,7 @@ async function bring(client: Queryable, batch: Batch, { clock, now }: Begun): Pr
     shards,
     now,
   ]
-  if (jobs.every(({ lane }) => lane === undefined)) return rows<Brought>(client, BRING, values)
+  if (jobs.every(({ lane }) => lane === undefined)) return rows<AddedJob>(client, ADD_JOBS, values)
   await rows(client, LOCK_LANES, [lanes, shards, clock])
-  return rows<Brought>(client, BRING_IN_ORDER, [...values, lanes, binary.integers(placesOf(batch))])
+  return rows<AddedJob>(client, ADD_JOBS_IN_ORDER, [...values, lanes, binary.integers(placesOf(batch))])
 }

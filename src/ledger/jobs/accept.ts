@@ -6,7 +6,7 @@ import { ACCEPT, ACCEPT_SEALED } from './accept-statements.ts'
 import type { NewJob, NewReceipt, NewWork } from './new-work.ts'
 
 /** A receipt of the batch that already existed, or a job that was not born leased. */
-export interface Unusual {
+export interface AcceptException {
   readonly id: string
   /** The subscriber whose job was not born leased; null: the receipt already existed. */
   readonly held: number | null
@@ -25,21 +25,21 @@ export async function insertReceipts(
   db: Queryable,
   batch: readonly NewWork[],
   { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
-): Promise<Unusual[]> {
+): Promise<AcceptException[]> {
   const parts = takeApart(batch, { worker, shards })
-  const unusual = isDistributed(db) ? await acceptDistributed(db, parts) : await acceptPlain(db, parts)
-  return unusual.map(({ id, held }) => {
+  const found = isDistributed(db) ? await acceptDistributed(db, parts) : await acceptPlain(db, parts)
+  return found.map(({ id, held }) => {
     if (id === null) throw new DataKeyGone('a data key was forgotten after payloads were sealed with it')
     return { id, held }
   })
 }
 
-interface Exception {
+interface ExceptionRow {
   readonly id: string | null
   readonly held: number | null
 }
 
-function acceptPlain(db: Queryable, parts: Batch): Promise<Exception[]> {
+function acceptPlain(db: Queryable, parts: Batch): Promise<ExceptionRow[]> {
   const { arrived: batch, worker } = parts
   const { plain, leased, inOrder } = batch[0]?.receipt.seal ? ACCEPT_SEALED : ACCEPT
   const accepting = hasOrder(batch) ? inOrder : worker === undefined ? plain : leased

@@ -151,7 +151,7 @@ export interface UnknownEffect {
   /** SHA-256 of the input that the handler declared; the input itself is not stored. */
   readonly inputHash: string | null
   /** The run that made the last call. */
-  readonly call: EffectCall | null
+  readonly call: LastCall | null
   readonly reason: string
   /** Its position in the list. */
   readonly cursor: string
@@ -163,7 +163,7 @@ export interface UnknownEffect {
   }[]
 }
 
-export interface EffectCall {
+export interface LastCall {
   readonly receiptId: string
   /** Null: the receipt is past its retention. */
   readonly eventType: string | null

@@ -40,7 +40,7 @@ const OPEN = statement(
    select state, generation, failed_probes as "failedProbes" from opened`,
 )
 
-export interface Opening {
+export interface CircuitTrip {
   readonly limiter: number
   /** The generation in which the runs failed. */
   readonly generation: number
@@ -50,8 +50,8 @@ export interface Opening {
 }
 
 /** Undefined: another process has changed the circuit. */
-export async function openCircuit(db: Queryable, opening: Opening): Promise<CircuitChange | undefined> {
-  const { limiter, generation, reason, openMs } = opening
+export async function openCircuit(db: Queryable, trip: CircuitTrip): Promise<CircuitChange | undefined> {
+  const { limiter, generation, reason, openMs } = trip
   const [changed] = await rows<CircuitChange>(db, OPEN, [
     limiter,
     generation,

@@ -128,12 +128,12 @@ const JOIN_ONLY = statement(
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer`,
 )
 
-interface Joining {
+interface OrderKeyPlace {
   readonly orderKey: string
   readonly shards: number
 }
 
-function joinDistributed(db: Queryable, job: JobRef, { orderKey, shards }: Joining): Promise<boolean> {
+function joinDistributed(db: Queryable, job: JobRef, { orderKey, shards }: OrderKeyPlace): Promise<boolean> {
   const key = [job.shard, job.receiptId, job.subscriber]
   return together(db, async (client) => {
     const [locked] = await rows<{ seq: string; clock: string }>(client, LOCK_JOINING, [...key, job.fence])
@@ -144,10 +144,10 @@ function joinDistributed(db: Queryable, job: JobRef, { orderKey, shards }: Joini
 }
 
 /** False: the lease had been lost. */
-export async function joinOrderKey(db: Queryable, job: JobRef, joining: Joining): Promise<boolean> {
-  if (isDistributed(db)) return joinDistributed(db, job, joining)
+export async function joinOrderKey(db: Queryable, job: JobRef, place: OrderKeyPlace): Promise<boolean> {
+  if (isDistributed(db)) return joinDistributed(db, job, place)
   const { shard, receiptId, subscriber, fence } = job
-  const { orderKey, shards } = joining
+  const { orderKey, shards } = place
   const values = [shard, receiptId, subscriber, fence, orderKey, shardOf(orderKey, shards)]
   return (await change(db, JOIN, values)) === 1
 }

@@ -7,13 +7,13 @@
 export type WalkDirection = 'older' | 'newer'
 
 /** How a direction is written in SQL. Positions are ordered by time, newest first, then by id. */
-export interface Spelling {
+export interface DirectionSql {
   order(at: string, id: string): string
   /** Whether a row is beyond a position. */
   beyond(at: string, id: string, position: readonly [string, string]): string
 }
 
-export const SPELLINGS: Readonly<Record<WalkDirection, Spelling>> = {
+export const DIRECTION_SQL: Readonly<Record<WalkDirection, DirectionSql>> = {
   older: {
     order: (at, id) => `${at} desc, ${id}`,
     // The first comparison bounds the index scan; the second is for rows of the same time.

@@ -1,6 +1,8 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { NEEDS_OPERATOR } from '../jobs/states.ts'
 import {
+  DIRECTION_SQL,
+  type DirectionSql,
   type EventFields,
   type EventPosition,
   type EventRow,
@@ -10,8 +12,6 @@ import {
   page,
   RECEIPT,
   RECEIPT_FILTER,
-  SPELLINGS,
-  type Spelling,
   START,
   type WalkDirection,
 } from './event-page.ts'
@@ -26,35 +26,35 @@ export type { EventRow }
  * page is complete only up to the nearest such end: `walkedTo`.
  */
 
-const NEAREST_END = ({ order }: Spelling): string =>
+const NEAREST_END = ({ order }: DirectionSql): string =>
   `select at, id from walked where place = $2::integer order by ${order('at', 'id')} limit 1`
 
-const WITHIN_END = ({ beyond }: Spelling): string =>
+const WITHIN_END = ({ beyond }: DirectionSql): string =>
   `not exists (select from ending e where ${beyond('w.at', 'w.id', ['e.at', 'e.id'])})`
 
 /*
  * The walked rows up to the end, in the order of the list. The rows are looked up in this order, so
  * the limit of a page stops the lookups as soon as the page is full.
  */
-const inOrder = (spelling: Spelling): string =>
-  `(select * from walked w where ${WITHIN_END(spelling)} order by ${spelling.order('w.at', 'w.id')})`
+const inOrder = (sql: DirectionSql): string =>
+  `(select * from walked w where ${WITHIN_END(sql)} order by ${sql.order('w.at', 'w.id')})`
 
 /* By arrival: along `receipt_received` of each shard. */
-const byArrival = (spelling: Spelling): string => `with walked as materialized (
-     select r.*, row_number() over (partition by r.shard order by ${spelling.order('r.at', 'r.id')}) as place
+const byArrival = (sql: DirectionSql): string => `with walked as materialized (
+     select r.*, row_number() over (partition by r.shard order by ${sql.order('r.at', 'r.id')}) as place
      from generate_series(0, $1::integer - 1) s(shard)
      cross join lateral (
        select ${RECEIPT}, r.received_at as at
        from ledger.receipt r
        where r.shard = s.shard and r.received_at >= $10::timestamptz and r.received_at < $11::timestamptz
-         and ${spelling.beyond('r.received_at', 'r.id', ['$4::timestamptz', '$5::uuid'])}
-       order by ${spelling.order('r.received_at', 'r.id')} limit $2::integer
+         and ${sql.beyond('r.received_at', 'r.id', ['$4::timestamptz', '$5::uuid'])}
+       order by ${sql.order('r.received_at', 'r.id')} limit $2::integer
      ) r
-   ), ending as materialized (${NEAREST_END(spelling)}), matched as materialized (
-     select w.* from ${inOrder(spelling)} w
+   ), ending as materialized (${NEAREST_END(sql)}), matched as materialized (
+     select w.* from ${inOrder(sql)} w
      where ${RECEIPT_FILTER} and ${JOB_FILTER}
-     order by ${spelling.order('w.at', 'w.id')} limit $3::integer
-   )${page(spelling.order('m.at', 'm.id'))}`
+     order by ${sql.order('w.at', 'w.id')} limit $3::integer
+   )${page(sql.order('m.at', 'm.id'))}`
 
 /*
  * By failure: along `job_failed` of each shard and subscriber, by the time of the failure. An event
@@ -63,8 +63,8 @@ const byArrival = (spelling: Spelling): string => `with walked as materialized (
  * read all failures. A job fails after its event was received, so failures before $10 are not read;
  * the hour is for servers whose clocks differ.
  */
-const byFailure = (spelling: Spelling): string => `with walked as materialized (
-     select j.*, row_number() over (partition by j.shard, j.subscriber order by ${spelling.order('j.at', 'j.id')}) as place
+const byFailure = (sql: DirectionSql): string => `with walked as materialized (
+     select j.*, row_number() over (partition by j.shard, j.subscriber order by ${sql.order('j.at', 'j.id')}) as place
      from ledger.subscriber s
      cross join generate_series(0, $1::integer - 1) n(shard)
      cross join lateral (
@@ -72,13 +72,13 @@ const byFailure = (spelling: Spelling): string => `with walked as materialized (
        from ledger.job j
        where j.shard = n.shard and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR}
          and j.finished_at >= $10::timestamptz - interval '1 hour'
-         and ${spelling.beyond('j.finished_at', 'j.receipt_id', ['$4::timestamptz', '$5::uuid'])}
-       order by ${spelling.order('j.finished_at', 'j.receipt_id')} limit $2::integer
+         and ${sql.beyond('j.finished_at', 'j.receipt_id', ['$4::timestamptz', '$5::uuid'])}
+       order by ${sql.order('j.finished_at', 'j.receipt_id')} limit $2::integer
      ) j
      where ($6::text is null or s.tenant = $6::text) and ($7::text is null or s.source = $7::text)
        and ($8::text is null or s.name = $8::text)
-   ), ending as materialized (${NEAREST_END(spelling)}), matched as materialized (
-     select w.*, j.at from ${inOrder(spelling)} j
+   ), ending as materialized (${NEAREST_END(sql)}), matched as materialized (
+     select w.*, j.at from ${inOrder(sql)} j
      -- The limits keep the planner from reading all receipts or all jobs, to hash them.
      cross join lateral (
        select ${RECEIPT} from ledger.receipt r where r.shard = j.shard and r.id = j.id limit 1
@@ -90,17 +90,17 @@ const byFailure = (spelling: Spelling): string => `with walked as materialized (
            and (k.finished_at, k.subscriber) > (j.at, j.subscriber)
            and ($8::text is null or b.name = $8::text) and ${HAS_ERROR('k.reason', '$15')}
          limit 1) is null
-     order by ${spelling.order('j.at', 'j.id')} limit $3::integer
-   )${page(spelling.order('m.at', 'm.id'))}`
+     order by ${sql.order('j.at', 'j.id')} limit $3::integer
+   )${page(sql.order('m.at', 'm.id'))}`
 
 const WALKS = {
   arrival: {
-    older: statement('list_events', byArrival(SPELLINGS.older)),
-    newer: statement('list_events_back', byArrival(SPELLINGS.newer)),
+    older: statement('list_events', byArrival(DIRECTION_SQL.older)),
+    newer: statement('list_events_back', byArrival(DIRECTION_SQL.newer)),
   },
   failure: {
-    older: statement('list_failed_events', byFailure(SPELLINGS.older)),
-    newer: statement('list_failed_events_back', byFailure(SPELLINGS.newer)),
+    older: statement('list_failed_events', byFailure(DIRECTION_SQL.older)),
+    newer: statement('list_failed_events_back', byFailure(DIRECTION_SQL.newer)),
   },
 } as const
 

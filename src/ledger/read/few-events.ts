@@ -1,6 +1,8 @@
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { CLAIMABLE } from '../jobs/states.ts'
 import {
+  DIRECTION_SQL,
+  type DirectionSql,
   type EventFields,
   type EventPosition,
   type EventRow,
@@ -9,8 +11,6 @@ import {
   page,
   RECEIPT,
   RECEIPT_FILTER,
-  SPELLINGS,
-  type Spelling,
   START,
   type WalkDirection,
 } from './event-page.ts'
@@ -56,7 +56,7 @@ const JOBS_IN_ATTENTION = `(
        select a.shard, a.receipt_id, a.subscriber from ledger.attention a
        where $9::text = 'attention' limit $2::integer)`
 
-const few = ({ order, beyond }: Spelling): string => `with job as materialized (
+const few = ({ order, beyond }: DirectionSql): string => `with job as materialized (
      ${CLAIMABLE_JOBS} union all ${RUNNING_JOBS} union all ${JOBS_IN_ATTENTION}
    ), ending as materialized (
      select now() as at, '00000000-0000-0000-0000-000000000000'::uuid as id
@@ -86,8 +86,8 @@ const few = ({ order, beyond }: Spelling): string => `with job as materialized (
    )${page(order('m.at', 'm.id'))}`
 
 const STATEMENTS = {
-  older: statement('list_few_events', few(SPELLINGS.older)),
-  newer: statement('list_few_events_back', few(SPELLINGS.newer)),
+  older: statement('list_few_events', few(DIRECTION_SQL.older)),
+  newer: statement('list_few_events_back', few(DIRECTION_SQL.newer)),
 } as const
 
 export interface FewQuestion extends EventFields {

@@ -15,12 +15,12 @@ export async function acceptReceipts(
   batch: readonly NewWork[],
   { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
 ): Promise<Accepted[]> {
-  const unusual = await insertReceipts(pool, batch, { worker, shards })
-  if (unusual.length === 0) return batch.map(() => RECORDED)
+  const exceptions = await insertReceipts(pool, batch, { worker, shards })
+  if (exceptions.length === 0) return batch.map(() => RECORDED)
 
   const before = new Set<string>()
   const held = new Map<string, number[]>()
-  for (const row of unusual) {
+  for (const row of exceptions) {
     if (row.held === null) before.add(row.id)
     else held.set(row.id, [...(held.get(row.id) ?? []), row.held])
   }

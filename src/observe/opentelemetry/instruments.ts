@@ -1,7 +1,7 @@
 import type { AttemptFact, CustomObserver, DeliveryFact, MessageFact } from '../observer.ts'
 import { topicLimit } from '../topic-limit.ts'
 import type { Api } from './load-api.ts'
-import { errorType, type Naming, operation } from './names.ts'
+import { errorType, type NameConvention, operation } from './names.ts'
 
 /** Seconds: the boundaries that the semantic conventions recommend for durations. */
 const BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -12,7 +12,7 @@ type Instruments = Required<Pick<CustomObserver, 'delivery' | 'attempt' | 'messa
  * Durations and counts for SDKs that accept metrics. Attributes are names of the configuration,
  * outcomes and codes: never an id.
  */
-export function instruments(api: Api, names: Naming): Instruments {
+export function instruments(api: Api, names: NameConvention): Instruments {
   const meter = api.metrics.getMeter('hookonce')
   const isNamed = names === 'messaging'
   const seconds = (name: string, description: string) =>

@@ -8,7 +8,7 @@ import type { Span, SpanEnd } from '../span.ts'
  */
 
 /** `messaging`: names of the semantic conventions. `hookonce`: names that only hookonce defines. */
-export type Naming = 'messaging' | 'hookonce'
+export type NameConvention = 'messaging' | 'hookonce'
 
 export interface SpanName {
   readonly name: string
@@ -17,9 +17,9 @@ export interface SpanName {
 }
 
 /** Keys, ids and step names are attributes only: the number of span names must stay small. */
-export function spanName(span: Span, naming: Naming): SpanName {
+export function spanName(span: Span, convention: NameConvention): SpanName {
   const plain = { name: `hookonce.${span.kind}`, ...PLAIN[span.kind], attributes: ownAttributes(span) }
-  if (naming === 'hookonce') return plain
+  if (convention === 'hookonce') return plain
   const { name = plain.name, attributes } = conventional(span)
   return { ...plain, name, attributes: { ...plain.attributes, ...attributes } }
 }
@@ -137,13 +137,13 @@ export interface EndName {
 /** Outcomes that are not failures, although their work threw. */
 const EXPECTED: ReadonlySet<string> = new Set(['deferred', 'returned', 'busy'])
 
-export function endName(span: Span, end: SpanEnd, naming: Naming): EndName {
+export function endName(span: Span, end: SpanEnd, convention: NameConvention): EndName {
   const { outcome } = end
   const status = span.kind === 'delivery' || span.kind === 'forward' ? Number(outcome) : Number.NaN
   const hasFailed = 'error' in end && !EXPECTED.has(outcome)
   // As for HTTP: a fault of the client is not an error of the server.
   const isError = hasFailed || status >= (span.kind === 'delivery' ? 500 : 400)
-  const isNamed = naming === 'messaging'
+  const isNamed = convention === 'messaging'
   return {
     attributes: {
       'hookonce.outcome': outcome,

@@ -3,14 +3,16 @@ import { stackOfThrown } from '../../model/thrown.ts'
 import type { AttemptFact, CustomObserver, DeliveryFact } from '../observer.ts'
 import type { Span, SpanEnd } from '../span.ts'
 import type { Api } from './load-api.ts'
-import { endName, errorType, type Naming, spanName } from './names.ts'
+import { endName, errorType, type NameConvention, spanName } from './names.ts'
 
 export interface TracingOptions {
-  readonly names: Naming
+  readonly names: NameConvention
   readonly sender: 'link' | 'parent'
 }
 
-type Tracing = Required<Pick<CustomObserver, 'span' | 'traceparent' | 'tracestate' | 'delivery' | 'attempt'>>
+type TracingObserver = Required<
+  Pick<CustomObserver, 'span' | 'traceparent' | 'tracestate' | 'delivery' | 'attempt'>
+>
 
 /** A span that hookonce opened, for the facts that are reported inside it. */
 interface Held {
@@ -19,7 +21,7 @@ interface Held {
 }
 
 /** Opens spans with the tracer of the SDK. */
-export function tracing(api: Api, { names, sender }: TracingOptions): Tracing {
+export function tracing(api: Api, { names, sender }: TracingOptions): TracingObserver {
   const { trace, context, SpanKind, SpanStatusCode, ROOT_CONTEXT } = api
   const tracer = trace.getTracer('hookonce')
   const held = api.createContextKey('hookonce.span')

@@ -106,7 +106,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
   /**
    * Throws if no write was sent: the ledger is unreachable, or the connection was already broken.
    */
-  async function tryToCommit(batch: readonly WrittenJob[], how: How): Promise<CommitAttempt> {
+  async function tryToCommit(batch: readonly WrittenJob[], mode: CommitMode): Promise<CommitAttempt> {
     let isWriting = false
     try {
       const committed = await inTransaction(writes, async (client) => {
@@ -120,7 +120,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
         await write(
           client,
           batch.filter((_, index) => live[index]),
-          how,
+          mode,
         )
         await client.query('commit')
         return live.map((isLive): CommitOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
@@ -169,7 +169,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
 }
 
 /** Alone in its session, a job is not affected by settings of other jobs. */
-type How = 'together' | 'alone'
+type CommitMode = 'together' | 'alone'
 
 interface Failure {
   readonly error: unknown
@@ -193,11 +193,11 @@ class FailedWrite extends Error {
   }
 }
 
-async function write(client: PoolClient, members: readonly WrittenJob[], how: How): Promise<void> {
+async function write(client: PoolClient, members: readonly WrittenJob[], mode: CommitMode): Promise<void> {
   await writeStatements(
     client,
     members.filter(({ writes }) => writes.length > 0),
-    how,
+    mode,
   )
   await addMessages(
     client,
@@ -205,10 +205,14 @@ async function write(client: PoolClient, members: readonly WrittenJob[], how: Ho
   )
 }
 
-async function writeStatements(client: PoolClient, members: readonly WrittenJob[], how: How): Promise<void> {
+async function writeStatements(
+  client: PoolClient,
+  members: readonly WrittenJob[],
+  mode: CommitMode,
+): Promise<void> {
   if (members.length === 0) return
   const between = betweenJobs(client)
-  const sent: PipelinedStatement[] = how === 'alone' ? beforeAlone() : []
+  const sent: PipelinedStatement[] = mode === 'alone' ? beforeAlone() : []
   /** Index of the first statement of each member. */
   const places: number[] = []
   for (const { writes } of members) {
@@ -217,7 +221,7 @@ async function writeStatements(client: PoolClient, members: readonly WrittenJob[
     sent.push(...writes)
   }
   sent.push(...afterJobs(client, { idleMs: IDLE_MS, isAlone: members.length === 1 }))
-  const counts = await pipeline(client, sent, { isPrepared: how === 'together' }).catch((error) => {
+  const counts = await pipeline(client, sent, { isPrepared: mode === 'together' }).catch((error) => {
     throw failedWrite(error) ?? error
   })
   for (const [index, member] of members.entries()) requireRows(member, counts, places[index] ?? 0)

@@ -7,7 +7,7 @@ import type { Run } from '../run.ts'
 import type { CommitOutcome } from './commit-writes.ts'
 import { stopAtOpenCall } from './open-calls.ts'
 import { type EndedRun, handedBack, settlementOf } from './settlement.ts'
-import type { Ending } from './settler.ts'
+import type { RunCommit } from './settler.ts'
 
 /*
  * How a run ends. A run ends in one commit, in one of the ways below. Each commit carries the fence
@@ -39,7 +39,7 @@ export interface SettledRun {
 
 export interface SettleDeps {
   /** Commits the end of a run, usually together with others. */
-  readonly settle: (ending: Ending) => Promise<CommitOutcome>
+  readonly settle: (commit: RunCommit) => Promise<CommitOutcome>
   readonly observer: Observer
   /** Stops retrying: the ledger is down and the process is stopping. */
   readonly signal: AbortSignal

@@ -7,7 +7,7 @@ import { persistently } from '../../work/persistently.ts'
 import { type CommitOutcome, type WrittenJob, writeCommitter } from './commit-writes.ts'
 
 /** The outcome of a run, and the hand-over to be committed with it. */
-export interface Ending {
+export interface RunCommit {
   readonly settlement: Settlement
   readonly handedOver: HandedOver
 }
@@ -41,13 +41,13 @@ export function settler({
   writes,
   observer,
   signal,
-}: SettlerOptions): GroupCommit<Ending, CommitOutcome> {
+}: SettlerOptions): GroupCommit<RunCommit, CommitOutcome> {
   // Two in flight: the second is sent while the first waits for the disk.
   const plain = groupCommit(
-    keepTrying(async (endings) => {
+    keepTrying(async (commits) => {
       const areOurs = await settleJobs(
         pool,
-        endings.map(({ settlement }) => settlement),
+        commits.map(({ settlement }) => settlement),
       )
       return areOurs.map((isOurs): CommitOutcome => ({ kind: isOurs ? 'committed' : 'lost' }))
     }),
@@ -56,32 +56,32 @@ export function settler({
   const committer = writeCommitter({ writes, pool })
   // One at a time: two transactions could lock the same business rows, and wait for each other.
   const together = groupCommit(
-    keepTrying((endings) => committer.together(endings.map(writtenJob))),
+    keepTrying((commits) => committer.together(commits.map(writtenJob))),
     { maxItems: MAX_BATCH },
   )
   // Commits jobs alone that failed in a batch, or would block it.
   const alone = groupCommit(
-    keepTrying((endings) => Promise.all(endings.map((ending) => committer.alone(writtenJob(ending))))),
+    keepTrying((commits) => Promise.all(commits.map((commit) => committer.alone(writtenJob(commit))))),
     { maxItems: 1, maxInFlight: ALONE_IN_FLIGHT },
   )
 
-  async function commitWritten(ending: Ending): Promise<CommitOutcome> {
-    const outcome = await together.add(ending)
-    return outcome.kind === 'alone' ? alone.add(ending) : outcome
+  async function commitWritten(commit: RunCommit): Promise<CommitOutcome> {
+    const outcome = await together.add(commit)
+    return outcome.kind === 'alone' ? alone.add(commit) : outcome
   }
 
   function keepTrying<Outcome>(
-    settle: (endings: readonly Ending[]) => Promise<Outcome[]>,
-  ): (endings: readonly Ending[]) => Promise<(Outcome | { readonly kind: 'lost' })[]> {
-    return async (endings) => {
-      const doing = `settling ${endings.length} jobs`
-      const outcomes = await persistently(() => settle(endings), { doing, observer, signal })
-      return outcomes ?? endings.map(() => ({ kind: 'lost' }))
+    settle: (commits: readonly RunCommit[]) => Promise<Outcome[]>,
+  ): (commits: readonly RunCommit[]) => Promise<(Outcome | { readonly kind: 'lost' })[]> {
+    return async (commits) => {
+      const doing = `settling ${commits.length} jobs`
+      const outcomes = await persistently(() => settle(commits), { doing, observer, signal })
+      return outcomes ?? commits.map(() => ({ kind: 'lost' }))
     }
   }
 
   return {
-    add: (ending) => (hasHandedOver(ending.handedOver) ? commitWritten(ending) : plain.add(ending)),
+    add: (commit) => (hasHandedOver(commit.handedOver) ? commitWritten(commit) : plain.add(commit)),
     get waiting() {
       return plain.waiting + together.waiting + alone.waiting
     },
@@ -93,6 +93,6 @@ export function settler({
   }
 }
 
-function writtenJob({ settlement, handedOver: { writes, messages } }: Ending): WrittenJob {
+function writtenJob({ settlement, handedOver: { writes, messages } }: RunCommit): WrittenJob {
   return { job: settlement, steps: settlement.steps, writes, messages }
 }

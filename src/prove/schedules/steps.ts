@@ -60,9 +60,9 @@ export function describeSteps(steps: readonly Step[], eventNames: readonly strin
   })
 }
 
-type Delivering = Extract<Step, { readonly event: number }>
+type DeliveryStep = Extract<Step, { readonly event: number }>
 
-function describeDelivery(step: Delivering, name: string, again: string): string[] {
+function describeDelivery(step: DeliveryStep, name: string, again: string): string[] {
   if (step.kind === 'deliver')
     return [
       step.copies === 1
@@ -77,7 +77,7 @@ function describeDelivery(step: Delivering, name: string, again: string): string
   ]
 }
 
-function describeOther(step: Exclude<Step, Delivering>): string[] {
+function describeOther(step: Exclude<Step, DeliveryStep>): string[] {
   if (step.kind === 'settle') return ['wait until nothing changes any more']
   if (step.kind === 'slow-calls') return [`let the downstream take ${step.ms} ms for each answer`]
   if (step.kind === 'restart') return ['kill -9 the receiver while it is idle, and start it again']

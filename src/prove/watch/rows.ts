@@ -140,12 +140,17 @@ export async function watchRows(
   }
 }
 
-interface Reading {
+interface ChangeFilter {
   readonly aliases: readonly Alias[]
   isIgnored(name: string): boolean
 }
 
-function changesOf(table: Table, before: readonly Row[], after: readonly Row[], reading: Reading): Change[] {
+function changesOf(
+  table: Table,
+  before: readonly Row[],
+  after: readonly Row[],
+  filter: ChangeFilter,
+): Change[] {
   const text = (row: Row): string => JSON.stringify(row)
   const gone = without(before, after, text)
   const come = without(after, before, text)
@@ -156,7 +161,7 @@ function changesOf(table: Table, before: readonly Row[], after: readonly Row[], 
   const change = (kind: Change['kind'], row: Row, previous?: Row): Change => ({
     where: table.name,
     kind,
-    fields: fieldsOf(table, row, previous, reading),
+    fields: fieldsOf(table, row, previous, filter),
   })
   const isUpdated = (row: Row): boolean => table.keys.length > 0 && updatedKeys.has(keyOf(row))
   return [
@@ -185,7 +190,7 @@ function fieldsOf(
   table: Table,
   row: Row,
   previous: Row | undefined,
-  { aliases, isIgnored }: Reading,
+  { aliases, isIgnored }: ChangeFilter,
 ): Change['fields'] {
   const fields: Record<string, string> = {}
   for (const [column, value] of Object.entries(row)) {

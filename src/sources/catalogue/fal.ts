@@ -18,7 +18,7 @@ const HEADERS = [
   'x-fal-webhook-signature',
 ] as const
 
-interface Said {
+interface SignedParts {
   readonly signed: string
   readonly signature: Buffer
   readonly signedAtMs: number
@@ -30,7 +30,7 @@ export function falCode(fetcher: FetchText): MakeScheme {
     const published = keySet(KEYS, fetcher)
     const userId = endpoint.setting('userId')
 
-    function read(delivery: Delivery): Said | Refusal {
+    function read(delivery: Delivery): SignedParts | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
       if ('ok' in headers) return headers
       // Anyone can make fal sign deliveries of their own account.
@@ -71,7 +71,7 @@ export function falCode(fetcher: FetchText): MakeScheme {
   }
 }
 
-function isSignedByOne(keys: readonly PublishedKey[], { signed, signature }: Said): boolean {
+function isSignedByOne(keys: readonly PublishedKey[], { signed, signature }: SignedParts): boolean {
   return keys.some(({ key }) => isSignedBy(key, 'EdDSA', signed, signature))
 }
 

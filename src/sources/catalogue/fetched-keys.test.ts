@@ -32,7 +32,7 @@ const NOW_MS = 1_700_000_000_000
 type Headers = Record<string, string>
 
 /** Signs like the provider, with a key whose public half the server publishes under this id. */
-interface Signing {
+interface SignInput {
   readonly key: KeyObject
   readonly id: string
   readonly body: Buffer
@@ -46,7 +46,7 @@ interface Played {
   readonly settings: Record<string, string>
   readonly payload: unknown
   readonly makeKey: () => { publicKey: KeyObject; privateKey: KeyObject }
-  sign(signing: Signing): Headers
+  sign(input: SignInput): Headers
   answer(keys: ReadonlyMap<string, KeyObject>, request: KeyRequest): KeyAnswer
   /** The only addresses that may be fetched. */
   readonly addresses: RegExp
@@ -64,7 +64,7 @@ const b64url = (value: string | object): string =>
 const sha256 = (body: Buffer, encoding: 'hex' | 'base64'): string =>
   createHash('sha256').update(body).digest(encoding)
 
-function jws(algorithm: 'ES256' | 'EdDSA', { key, id }: Signing, claims: object): string {
+function jws(algorithm: 'ES256' | 'EdDSA', { key, id }: SignInput, claims: object): string {
   const signed = `${b64url({ alg: algorithm, typ: 'JWT', kid: id })}.${b64url(claims)}`
   const hash = algorithm === 'EdDSA' ? null : 'sha256'
   const proof = sign(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
@@ -249,7 +249,7 @@ interface World {
   readonly source: Source
   readonly server: KeyServer
   readonly keys: Map<string, KeyObject>
-  readonly signing: Signing
+  readonly signing: SignInput
   /** The answer of a failing server. Undefined while the server works. */
   trouble: KeyAnswer | undefined
 }
@@ -267,7 +267,7 @@ async function world(one: Played): Promise<World> {
   )
   const code = one.code(async (url, request) => (await server.fetching(url, request)).toString('utf8'))
   const body = Buffer.from(JSON.stringify(one.payload))
-  const signing: Signing = { key: privateKey, id: 'key-1', body, atMs: NOW_MS }
+  const signing: SignInput = { key: privateKey, id: 'key-1', body, atMs: NOW_MS }
   return Object.assign(state, { source: compile(description, options, code), server, keys, signing })
 }
 

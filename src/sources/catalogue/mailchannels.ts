@@ -16,7 +16,7 @@ const KEYS = 'https://api.mailchannels.net/tx/v1/webhook/public-key'
 
 const INPUT = /^(sig_\d{1,4})=(\("content-digest"\);created=(\d{1,12});alg="ed25519";keyid="([\w-]{1,64})")$/
 
-interface Said {
+interface SignedParts {
   readonly id: string
   readonly signed: string
   readonly signature: Buffer
@@ -28,7 +28,7 @@ export function mailchannelsCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const keys = remoteKeys(async (id) => publicKeyOf(await fetcher(`${KEYS}?id=${id}`)), endpoint.keyNames)
 
-    function read(delivery: Delivery): Said | Refusal {
+    function read(delivery: Delivery): SignedParts | Refusal {
       const headers = neededHeaders(delivery, ['content-digest', 'signature', 'signature-input'])
       if ('ok' in headers) return headers
       const [, name, parameters, created, id] = INPUT.exec(headers['signature-input']) ?? []

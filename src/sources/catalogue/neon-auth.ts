@@ -10,7 +10,7 @@ import { checkAge, parseTimestamp } from '../schemes/timestamp.ts'
 
 const HEADERS = ['x-neon-signature', 'x-neon-signature-kid', 'x-neon-timestamp'] as const
 
-interface Said {
+interface SignedParts {
   readonly id: string
   readonly signed: string
   readonly signature: Buffer
@@ -24,7 +24,7 @@ export function neonAuthCode(fetcher: FetchText): MakeScheme {
   return ({ endpoint, toleranceSeconds }) => {
     const published = keySet(keySetUrl('neon-auth', 'authUrl', endpoint.setting('authUrl')), fetcher)
 
-    function read(delivery: Delivery): Said | Refusal {
+    function read(delivery: Delivery): SignedParts | Refusal {
       const headers = neededHeaders(delivery, HEADERS)
       if ('ok' in headers) return headers
       const [, head = '', proof = ''] = /^([\w-]+)\.\.([\w-]+)$/.exec(headers['x-neon-signature']) ?? []

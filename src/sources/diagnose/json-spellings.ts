@@ -1,5 +1,5 @@
 /** A payload in the spellings that the libraries of senders write. */
-export interface Spelling extends Writer {
+export interface JsonVariant extends Writer {
   readonly text: string
 }
 
@@ -7,7 +7,7 @@ export interface Spelling extends Writer {
  * The common spellings of one payload. Some details are lost in JSON.parse: the order of numeric
  * names, duplicate names, the digits of 1.0.
  */
-export function* jsonSpellings(payload: object): Iterable<Spelling> {
+export function* jsonSpellings(payload: object): Iterable<JsonVariant> {
   for (const writer of WRITERS) yield { ...writer, text: writer.write(payload) }
 }
 

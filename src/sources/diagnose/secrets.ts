@@ -1,5 +1,5 @@
 import type { CheckedDescription } from '../description.ts'
-import type { SecretReading } from '../schemes/key.ts'
+import type { SecretFormat } from '../schemes/key.ts'
 import type { Keyring } from '../schemes/keyring.ts'
 import { isPublicKey, type Signature } from '../signature.ts'
 import type { Alternative } from './alternatives.ts'
@@ -19,9 +19,9 @@ export function* otherSecrets({ signature }: CheckedDescription, { keys }: Keyri
 }
 
 /** How a provider reads its secrets. */
-export function readingOf(signature: Signature): SecretReading {
+export function readingOf(signature: Signature): SecretFormat {
   const { secretEncoding, secretPrefix } = {
-    secretEncoding: 'utf8' as SecretReading['secretEncoding'],
+    secretEncoding: 'utf8' as SecretFormat['secretEncoding'],
     secretPrefix: '',
     ...signature,
   }
@@ -31,7 +31,7 @@ export function readingOf(signature: Signature): SecretReading {
 /** Characters that a file or a form may append to a secret. */
 const ENDINGS = { '\n': 'a line break (LF)', '\r\n': 'a line break (CR LF)', ' ': 'a space' } as const
 
-function readings(own: SecretReading): SecretReading[] {
+function readings(own: SecretFormat): SecretFormat[] {
   const prefixes = [...new Set([own.secretPrefix, '', 'whsec_'])]
   const encodings = ['utf8', 'base64', 'hex'] as const
   return [
@@ -43,12 +43,12 @@ function readings(own: SecretReading): SecretReading[] {
   ]
 }
 
-function diagnosisOf(reading: SecretReading, own: SecretReading): string {
+function diagnosisOf(reading: SecretFormat, own: SecretFormat): string {
   const ending = Object.entries(ENDINGS).find(([text]) => text === reading.ending)?.[1]
   if (ending !== undefined)
     return `the secret at the sender ends with ${ending}; set it there again, without it`
   if (reading.quoted) return 'the configured secret has quotes around it; remove them'
-  const as = (one: SecretReading): string =>
+  const as = (one: SecretFormat): string =>
     `${one.secretEncoding === 'utf8' ? 'as text' : `decoded from ${one.secretEncoding}`}${one.secretPrefix === '' ? '' : `, without its prefix ${one.secretPrefix}`}`
   return `the secret is right, but its encoding is not: the sender uses it ${as(reading)}, this source uses it ${as(own)}`
 }

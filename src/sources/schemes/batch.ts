@@ -91,35 +91,35 @@ interface EventSearch {
   readonly budget: { chars: number }
 }
 
-type Around = readonly [before: string, after: string]
+type Envelope = readonly [before: string, after: string]
 
 /**
  * Keeps one value as an event, with its envelope. Returns false if there are too many events, or
  * they are too large.
  */
-function keep({ text, found, budget }: EventSearch, { at, end }: Span, around: Around): boolean {
-  const event = around[0] + text.slice(at, end) + around[1]
+function keep({ text, found, budget }: EventSearch, { at, end }: Span, envelope: Envelope): boolean {
+  const event = envelope[0] + text.slice(at, end) + envelope[1]
   budget.chars -= event.length
   found.push(event)
   return budget.chars >= 0 && found.length <= MAX_EVENTS
 }
 
 /**
- * Finds the events under a value. `around` is its envelope. An array element on the path that
+ * Finds the events under a value. `envelope` surrounds it. An array element on the path that
  * contains no event is an event itself: a WhatsApp change without messages, or an element of
  * unknown shape. Returns false if there are too many events, or they are too large.
  */
-function findEvents(search: EventSearch, span: Span, around: Around): boolean {
+function findEvents(search: EventSearch, span: Span, envelope: Envelope): boolean {
   const { text, paths, found } = search
   const { at } = span
   const deeper = paths.filter((path) => path.length > 0)
   // No path leads further down, so the value is skipped, however deep it is.
   if (deeper.length === 0) return true
-  if (text[at] === '{') return findEventsInObject({ ...search, paths: deeper }, span, around)
+  if (text[at] === '{') return findEventsInObject({ ...search, paths: deeper }, span, envelope)
   if (text[at] !== '[') return true
   const each = { ...search, paths: below(deeper, '[]') }
   if (each.paths.length === 0) return true
-  const inner: Around = [`${around[0]}[`, `]${around[1]}`]
+  const inner: Envelope = [`${envelope[0]}[`, `]${envelope[1]}`]
   return children(text, at).every((child) => {
     const known = found.length
     if (!findEvents(each, child, inner)) return false
@@ -131,7 +131,7 @@ function below(paths: readonly (readonly string[])[], step: string): (readonly s
   return paths.filter((path) => path[0] === step).map((path) => path.slice(1))
 }
 
-function findEventsInObject(search: EventSearch, { at, end }: Span, around: Around): boolean {
+function findEventsInObject(search: EventSearch, { at, end }: Span, envelope: Envelope): boolean {
   const { text, paths, found, budget } = search
   // JSON.parse uses the last of duplicate names.
   const members = new Map(
@@ -141,10 +141,10 @@ function findEventsInObject(search: EventSearch, { at, end }: Span, around: Arou
   )
   const inOrder = [...members.values()].sort((a, b) => a.at - b.at)
   const before = found.length
-  const unknown: [Span, Around][] = []
+  const unknown: [Span, Envelope][] = []
   for (const member of inOrder) {
     const inner = withOthersEmptied(text, { at, end }, inOrder, member)
-    const whole: Around = [around[0] + inner[0], inner[1] + around[1]]
+    const whole: Envelope = [envelope[0] + inner[0], inner[1] + envelope[1]]
     // Text that is built but not used counts too.
     budget.chars -= whole[0].length + whole[1].length
     if (budget.chars < 0) return false
@@ -166,7 +166,7 @@ function isEmpty(text: string): boolean {
  * The envelope of one member, with the other event arrays emptied, so that each delivery holds one
  * event.
  */
-function withOthersEmptied(text: string, span: Span, members: readonly Child[], member: Child): Around {
+function withOthersEmptied(text: string, span: Span, members: readonly Child[], member: Child): Envelope {
   let before = ''
   let after = ''
   let from = span.at

@@ -16,10 +16,10 @@ export interface SigningKey {
   /**
    * Reads the same secret in another way, for diagnosis. Undefined if it cannot be read that way.
    */
-  readAs?(reading: SecretReading): KeyObject | undefined
+  readAs?(reading: SecretFormat): KeyObject | undefined
 }
 
-export interface SecretReading {
+export interface SecretFormat {
   readonly secretEncoding: keyof typeof decoders
   readonly secretPrefix: string
   /** Whether to remove surrounding quotes. */
@@ -90,7 +90,7 @@ function spkiKey(der: Buffer): KeyObject {
   return createPublicKey({ key: der, format: 'der', type: 'spki' })
 }
 
-function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretReading): Buffer | undefined {
+function secretBytes(secret: string, { secretEncoding, secretPrefix }: SecretFormat): Buffer | undefined {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
   const bytes = decoders[secretEncoding](text)
   return bytes === undefined || bytes.length === 0 ? undefined : bytes

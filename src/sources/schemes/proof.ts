@@ -52,14 +52,14 @@ function firstItems(batch: CheckedDescription['batch']): string[][] | undefined 
   return paths.map((steps) => steps.map((step) => (step === '[]' ? '0' : step)))
 }
 
-export interface Where {
+export interface SignaturePlace {
   readonly header?: string | readonly string[] | undefined
   readonly at?: RequestLocator | undefined
 }
 
 /** Finds the text of the signature, or several texts if any of several headers may hold it. */
 export function signatureTexts(
-  { header, at }: Where,
+  { header, at }: SignaturePlace,
   { batch }: Pick<CheckedDescription, 'batch'>,
 ): (delivery: Delivery, payload: unknown) => string[] | Refusal {
   if (at !== undefined) {

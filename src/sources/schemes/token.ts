@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { TokenSignature } from '../signature.ts'
 import { MAX_HEADER_CHARS } from './needed-headers.ts'
-import { proofParser, signatureTexts, type Where } from './proof.ts'
+import { proofParser, type SignaturePlace, signatureTexts } from './proof.ts'
 import { refuse } from './refuse.ts'
 import type { VerifierInput, Verify } from './verify.ts'
 
@@ -11,9 +11,9 @@ export function tokenVerifier({
   keyring,
   description,
 }: Pick<VerifierInput<TokenSignature>, 'signature' | 'keyring' | 'description'>): Verify {
-  const where: Where = signature.algorithm === 'basic' ? { header: 'authorization' } : signature
-  const parse = proofParser([where.at], description)
-  const textsOf = signatureTexts(where, description)
+  const place: SignaturePlace = signature.algorithm === 'basic' ? { header: 'authorization' } : signature
+  const parse = proofParser([place.at], description)
+  const textsOf = signatureTexts(place, description)
   return (delivery) => {
     const texts = textsOf(delivery, parse(delivery))
     if (!Array.isArray(texts)) return texts

@@ -16,17 +16,17 @@ import { idOf, LEASED, type SeededJob, seededLedger } from '../../support/seeded
 
 const EFFECT = { shard: 0, id: idOf(900), tenant: 'default', key: 'mail' }
 
-type Ending = (db: Queryable, job: SeededJob) => Promise<boolean>
+type EndRun = (db: Queryable, job: SeededJob) => Promise<boolean>
 
 const settledAs =
-  (state: Settlement['state'], reason?: string, steps = 0): Ending =>
+  (state: Settlement['state'], reason?: string, steps = 0): EndRun =>
   async (db, job) => {
     const settlement = { ...job, state, delayMs: 0, returnAttempt: false, reason, steps }
     return (await settleJobs(db, [settlement]))[0] ?? false
   }
 
 /** These statements fail with a division by zero, so that the COMMIT behind them rolls back. */
-const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): Ending => {
+const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): EndRun => {
   return async (db, job) => {
     try {
       await run(db, job)
@@ -39,14 +39,14 @@ const unlessStale = (run: (db: Queryable, job: SeededJob) => Promise<unknown>): 
 }
 
 const written =
-  (steps: number): Ending =>
+  (steps: number): EndRun =>
   async (db, job) =>
     (await completeWritten(db, [{ job, step: '(write)', steps }]))[0] ?? false
 
-const withLastStep = (steps: number): Ending =>
+const withLastStep = (steps: number): EndRun =>
   unlessStale((db, job) => completeWithStep(db, { job, name: 'last', steps, reason: null }))
 
-const endings: [name: string, ending: Ending, after: string][] = [
+const endings: [name: string, ending: EndRun, after: string][] = [
   ['complete', settledAs('processed'), 'processed'],
   ['settle', settledAs('retrying', 'it failed'), 'retrying'],
   ['complete_written', written(0), 'processed'],

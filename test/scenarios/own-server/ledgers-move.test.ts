@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { moveTenant } from '../../../src/operate/move-tenant.ts'
 import {
-  type Counting,
+  type CountedHooks,
   counting,
   deliverUntilAccepted,
   dieAt,
@@ -18,7 +18,7 @@ import { until } from '../../support/until.ts'
 const SPARE = ['fsync=off']
 
 /** The home ledger and hookonce_1 are on the first server, hookonce_2 on the second. */
-async function twoServers(): Promise<Counting & { first: OwnServer; second: OwnServer }> {
+async function twoServers(): Promise<CountedHooks & { first: OwnServer; second: OwnServer }> {
   const [first, second] = await Promise.all([ownServer(SPARE), ownServer(SPARE)])
   const counted = await counting(first.db, { placement: { hookonce_2: second.db.url } })
   return { ...counted, first, second }

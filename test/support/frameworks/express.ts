@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import compression from 'compression'
 import express, { type ErrorRequestHandler } from 'express'
 import { expressKeys, keyContext } from '../../../src/keys/http/adapters/express.ts'
-import { type Running, running, type Setup, told } from './framework.ts'
+import { type RunningApp, running, type Setup, told } from './framework.ts'
 
-export async function startExpress({ keys, behaviour, ...setup }: Setup): Promise<Running> {
+export async function startExpress({ keys, behaviour, ...setup }: Setup): Promise<RunningApp> {
   const app = express()
   const orders = express.Router()
   if (setup.compression === 'on') app.use(compression({ threshold: 0 }))

@@ -1,9 +1,9 @@
 import compress from '@fastify/compress'
 import Fastify from 'fastify'
 import { fastifyKeys, keyContext } from '../../../src/keys/http/adapters/fastify.ts'
-import { type Running, type Setup, told } from './framework.ts'
+import { type RunningApp, type Setup, told } from './framework.ts'
 
-export async function startFastify({ keys, behaviour, ...setup }: Setup): Promise<Running> {
+export async function startFastify({ keys, behaviour, ...setup }: Setup): Promise<RunningApp> {
   const app = Fastify({ forceCloseConnections: true })
   if (setup.compression === 'on') await app.register(compress, { threshold: 0, encodings: ['gzip'] })
   await app.register(fastifyKeys, keys)

@@ -27,7 +27,7 @@ export interface Setup {
 }
 
 /** An app of a framework with `POST /api/orders` behind keys, and its own error handler. */
-export interface Running {
+export interface RunningApp {
   /** The URL at which it listens. */
   readonly url: string
   readonly server: Server
@@ -35,7 +35,7 @@ export interface Running {
 }
 
 /** For a framework that leaves listening to Node. */
-export async function running(server: HttpServer): Promise<Running> {
+export async function running(server: HttpServer): Promise<RunningApp> {
   await once(server, 'listening')
   return {
     server,

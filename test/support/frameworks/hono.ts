@@ -6,9 +6,9 @@ import { Hono } from 'hono'
 import { compress } from 'hono/compress'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { honoKeys, keyContext } from '../../../src/keys/http/adapters/hono.ts'
-import { type Running, type Setup, told } from './framework.ts'
+import { type RunningApp, type Setup, told } from './framework.ts'
 
-export async function startHono({ keys, behaviour, ...setup }: Setup): Promise<Running> {
+export async function startHono({ keys, behaviour, ...setup }: Setup): Promise<RunningApp> {
   const app = new Hono()
   if (setup.compression === 'on') app.use(compress({ threshold: 0, encoding: 'gzip' }))
   if (setup.parser === 'before')

@@ -2,7 +2,7 @@ import { json } from 'node:stream/consumers'
 import Koa, { type Middleware } from 'koa'
 import compress from 'koa-compress'
 import { keyContext, koaKeys } from '../../../src/keys/http/adapters/koa.ts'
-import { type Running, running, type Setup, told } from './framework.ts'
+import { type RunningApp, running, type Setup, told } from './framework.ts'
 
 /** Like the body parsers for Koa. */
 const parser: Middleware = async (ctx, next) => {
@@ -11,7 +11,7 @@ const parser: Middleware = async (ctx, next) => {
   await next()
 }
 
-export async function startKoa({ keys, behaviour, ...setup }: Setup): Promise<Running> {
+export async function startKoa({ keys, behaviour, ...setup }: Setup): Promise<RunningApp> {
   const app = new Koa()
   app.silent = true
   if (setup.compression === 'on') app.use(compress({ threshold: 0, br: false }))

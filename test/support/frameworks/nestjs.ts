@@ -20,7 +20,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import compression from 'compression'
 import type { FastifyInstance } from 'fastify'
 import { keyContext, nestKeys } from '../../../src/keys/http/adapters/nestjs.ts'
-import { type Running, type Setup, told } from './framework.ts'
+import { type RunningApp, type Setup, told } from './framework.ts'
 
 /** The common interface of Express and Fastify that is used here. */
 interface Request {
@@ -75,13 +75,13 @@ function moduleOf({ keys, behaviour }: Setup): new () => object {
 
 const OPTIONS = { logger: false, rawBody: true, forceCloseConnections: true } as const
 
-export async function startNestOnExpress(setup: Setup): Promise<Running> {
+export async function startNestOnExpress(setup: Setup): Promise<RunningApp> {
   const app = await NestFactory.create(moduleOf(setup), OPTIONS)
   if (setup.compression === 'on') app.use(compression({ threshold: 0 }))
   return running(app)
 }
 
-export async function startNestOnFastify(setup: Setup): Promise<Running> {
+export async function startNestOnFastify(setup: Setup): Promise<RunningApp> {
   const app = await NestFactory.create<NestFastifyApplication>(
     moduleOf(setup),
     new FastifyAdapter({ forceCloseConnections: true }),
@@ -93,7 +93,7 @@ export async function startNestOnFastify(setup: Setup): Promise<Running> {
   return running(app)
 }
 
-async function running(app: INestApplication): Promise<Running> {
+async function running(app: INestApplication): Promise<RunningApp> {
   await app.listen(0, '127.0.0.1')
   return { url: await app.getUrl(), server: app.getHttpServer(), close: () => app.close() }
 }

@@ -14,7 +14,7 @@ export interface Progress {
   readonly endedAt: string | null
 }
 
-export interface Reading {
+export interface ProgressSample {
   readonly at: number
   readonly replayed: number
 }
@@ -23,7 +23,7 @@ export interface Reading {
 const SHORTEST_MS = 4_000
 
 /** Jobs per second since the oldest reading. Undefined: there are not enough readings yet. */
-export function rateOf(readings: readonly Reading[]): number | undefined {
+export function rateOf(readings: readonly ProgressSample[]): number | undefined {
   const [first, last] = [readings[0], readings.at(-1)]
   if (!first || !last || last.at - first.at < SHORTEST_MS) return undefined
   return ((last.replayed - first.replayed) * 1_000) / (last.at - first.at)

@@ -10,7 +10,7 @@ import type { Column } from '../../parts/table.tsx'
 import { now, Time } from '../../parts/time.tsx'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
-import { millisecondsLeft, type Reading, rateOf, resultOf } from './progress.ts'
+import { millisecondsLeft, type ProgressSample, rateOf, resultOf } from './progress.ts'
 
 const words = texts.failures.replays
 const RUNNING_MS = 1_000
@@ -85,7 +85,7 @@ export function Replays({ replays, part }: { readonly replays: List; readonly pa
 }
 
 function Running({ replay, onCancel }: { readonly replay: Replay; readonly onCancel: () => void }) {
-  const readings = useRef<readonly Reading[]>([])
+  const readings = useRef<readonly ProgressSample[]>([])
   const { replayed, expected } = replay
   useEffect(() => {
     readings.current = [...readings.current, { at: Date.now(), replayed }].slice(-READINGS)

@@ -6,13 +6,13 @@ import type { Message } from './messages.tsx'
 
 const words = texts.outbox.again
 
-interface Closing {
+interface DialogCallbacks {
   readonly onClose: () => void
   readonly onDone: () => void
 }
 
 /** Publishes one finished message again. */
-export function PublishAgain({ message, onClose, onDone }: Closing & { readonly message: Message }) {
+export function PublishAgain({ message, onClose, onDone }: DialogCallbacks & { readonly message: Message }) {
   const { id, topic, key, state } = message
   async function publish(why: string): Promise<void> {
     const { replayed } = await client.post('/outbox/{id}/replay', {
@@ -48,7 +48,7 @@ interface Failed {
 }
 
 /** Publishes the failed messages of one topic, or of all topics, again. */
-export function PublishFailed({ topic, count, hasMore, onClose, onDone }: Closing & Failed) {
+export function PublishFailed({ topic, count, hasMore, onClose, onDone }: DialogCallbacks & Failed) {
   async function publish(why: string): Promise<void> {
     const body = { why, ...(topic === '' ? {} : { topic }) }
     const { replayed, isComplete } = await client.post('/outbox/replay', { body, idempotencyKey: newKey() })
