@@ -8,8 +8,9 @@ import { HAS_ITS_STEPS } from '../effects/steps.ts'
 import { byKey, type JobRef } from './job-ref.ts'
 
 /*
- * Every statement by which a worker ends a run is in this file or in complete.ts.
- * process/settle/settle-run.ts chooses among them. rescue.ts ends the runs of dead workers.
+ * The statements by which a worker ends a run are here, in complete.ts, and in order.ts
+ * (`join_lane`, for a job that gets its order key when it runs). process/settle/settle-run.ts
+ * chooses among them. rescue.ts ends the runs of dead workers.
  */
 
 /** How one run ended. */
