@@ -105,7 +105,7 @@ const settleOf = (told: string, result: string): string => `with ${WITH_DURABLE}
      set state = e.state,
        worker = null,
        attempt = j.attempt - e.return_attempt::integer,
-       -- A run that ended has killed nobody. What is handed back may not have run at all.
+       -- A run that ended did not crash its process. A returned run may not have started.
        crashes = case when e.return_attempt and e.delay_ms = 0 then j.crashes else 0 end,
        due_at = e.due_at,
        finished_at = e.finished_at,
