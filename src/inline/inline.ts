@@ -39,8 +39,11 @@ export interface Inline extends Mounts {
 /**
  * Handles each event of a source once, inside its request, on any key store.
  *
- * const hooks = inline(stripe({ secret }), async (event, { step }) => …, { store: redisKeys({ url
- * }) }) createServer(hooks.node).listen(3000)
+ * ```ts
+ * const store = redisKeys({ url })
+ * const hooks = inline(stripe({ secret }), async (event, { step }) => …, { store })
+ * createServer(hooks.node).listen(3000)
+ * ```
  */
 export function inline<S extends Source>(
   source: S,

@@ -17,8 +17,9 @@ const schema = strict({
  * message is posted again: the receiver must remember the id.
  *
  * ```ts
- * publishers: { 'invoice.*': toHttp({ url: 'https://app.example/messages', secret:
- * process.env.MESSAGE_SECRET }), }
+ * const url = 'https://app.example/messages'
+ * const secret = process.env.MESSAGE_SECRET
+ * hookonce({ sources, publishers: { 'invoice.*': toHttp({ url, secret }) } })
  * ```
  */
 export function toHttp(options: z.input<typeof schema>): Publish {

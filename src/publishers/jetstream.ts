@@ -38,7 +38,8 @@ const schema = strict({
  *
  * ```ts
  * const connection = await connect({ servers: process.env.NATS_URL })
- * publishers: { 'invoice.*': toJetStream({ client: jetstream(connection), headers }) }
+ * const client = jetstream(connection)
+ * hookonce({ sources, publishers: { 'invoice.*': toJetStream({ client, headers }) } })
  * ```
  */
 export function toJetStream(options: z.input<typeof schema>): Publish {

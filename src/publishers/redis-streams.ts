@@ -39,7 +39,8 @@ return entry`
  * that was behind, or in a restart without `appendfsync always`. The receiver must check `id`.
  *
  * ```ts
- * publishers: { '*': toRedisStream({ client: new Redis(process.env.REDIS_URL) }) }
+ * const client = new Redis(process.env.REDIS_URL)
+ * hookonce({ sources, publishers: { '*': toRedisStream({ client }) } })
  * ```
  */
 export function toRedisStream(options: z.input<typeof schema>): Publish {

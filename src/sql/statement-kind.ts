@@ -50,7 +50,7 @@ export function refuseSeveral(error: unknown): never {
 /**
  * Writes share their transaction with those of other jobs, so they may change neither a savepoint
  * nor the session. This reports mistakes early. Changes by a function or a trigger are undone
- * before the next job's writes: see ledger/sessions.ts.
+ * before the next job's writes: see ledger/driver/sessions.ts.
  */
 export function refuseInWrite(text: string): void {
   const said = withoutLeadIn(text)

@@ -16,7 +16,8 @@ export interface TestGatewayOptions
  * them in the test.
  *
  * ```ts
- * await using t = await testGateway('hookonce.config.yaml', { env, urls: { app: 'http://127.0.0.1:5000' } })
+ * const urls = { app: 'http://127.0.0.1:5000' }
+ * await using t = await testGateway('hookonce.config.yaml', { env, urls })
  * await t.deliver('stripe', 'invoice.paid', {}, { times: 3 })
  * ```
  */

@@ -10,8 +10,11 @@ interface DrizzleDatabase<Transaction, Config> {
  * A database of Drizzle.
  *
  * ```ts
- * const on = drizzleAdapter(db) await ctx.transaction(async (tx, db) => void (await
- * db.insert(payments).values({ invoice })), { on })
+ * const on = drizzleAdapter(database)
+ * await ctx.transaction(
+ *   async (tx, db) => void (await db.insert(payments).values({ invoice })),
+ *   { on },
+ * )
  * ```
  */
 export function drizzleAdapter<Transaction extends { execute(query: SQL): PromiseLike<unknown> }, Config>(

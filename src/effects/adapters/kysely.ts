@@ -5,8 +5,11 @@ import type { TransactionAdapter } from './contract.ts'
  * A database of Kysely.
  *
  * ```ts
- * const on = kyselyAdapter(db) await ctx.transaction(async (tx, db) => void (await
- * db.insertInto('payment').values({ invoice }).execute()), { on })
+ * const on = kyselyAdapter(database)
+ * await ctx.transaction(
+ *   async (tx, db) => void (await db.insertInto('payment').values({ invoice }).execute()),
+ *   { on },
+ * )
  * ```
  */
 export function kyselyAdapter<Tables>(

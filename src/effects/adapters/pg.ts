@@ -3,11 +3,11 @@ import { inTransaction } from '../../ledger/driver/in-transaction.ts'
 import type { TransactionAdapter } from './contract.ts'
 
 /**
- * A pool of yours.
+ * A pool of node-postgres.
  *
  * ```ts
- * await ctx.transaction(async (tx, client) => void (await client.query('insert …')), { on:
- * pgAdapter(pool) })
+ * const on = pgAdapter(pool)
+ * await ctx.transaction(async (tx, client) => void (await client.query('insert …')), { on })
  * ```
  */
 export function pgAdapter(pool: Pool): TransactionAdapter<PoolClient> {

@@ -11,9 +11,12 @@ interface PrismaTransaction {
 /**
  * A client of Prisma. Its interactive transactions end after five seconds unless you set `timeout`.
  *
- * ```ts const on = prismaAdapter(prisma) await ctx.transaction(async (tx, db) => void (await
- * db.payment.create({ data: { invoice } })), { on })
- *
+ * ```ts
+ * const on = prismaAdapter(prisma)
+ * await ctx.transaction(
+ *   async (tx, db) => void (await db.payment.create({ data: { invoice } })),
+ *   { on },
+ * )
  * ```
  */
 export function prismaAdapter<Transaction extends PrismaTransaction, Options>(

@@ -8,8 +8,11 @@ type IsolationLevel = Extract<Parameters<DataSource['transaction']>[0], string>
  * A data source of TypeORM.
  *
  * ```ts
- * const on = typeormAdapter(dataSource) await ctx.transaction(async (tx, manager) => void (await
- * manager.insert(Payment, { invoice })), { on })
+ * const on = typeormAdapter(dataSource)
+ * await ctx.transaction(
+ *   async (tx, manager) => void (await manager.insert(Payment, { invoice })),
+ *   { on },
+ * )
  * ```
  */
 export function typeormAdapter(

@@ -59,9 +59,11 @@ export type KeyedFetch = (input: string | URL | Request, init?: RequestInit) => 
  * A `fetch` that retries a request until it is answered, with one `Idempotency-Key` and the same
  * bytes in all tries.
  *
- *   const send = keyedFetch()
- *   const body = JSON.stringify(order)
- *   const response = await send('https://api.example.com/orders', { method: 'POST', body })
+ * ```ts
+ * const send = keyedFetch()
+ * const body = JSON.stringify(order)
+ * const response = await send('https://api.example.com/orders', { method: 'POST', body })
+ * ```
  *
  * Resolves with the last response, whatever its status. If no try was answered, rejects with the
  * error of the last one.

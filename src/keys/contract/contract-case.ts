@@ -10,7 +10,9 @@ export type Capability = 'steps' | 'sweep' | 'pledges'
 /**
  * The contract of key stores as cases for any test runner:
  *
- *   for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(store))
+ * ```ts
+ * for (const { name, run } of keyStoreContract(['steps'])) test(name, () => run(store))
+ * ```
  *
  * Each case uses its own keys, so one store can serve all cases concurrently. Optional capabilities
  * are listed explicitly, so that no case is left out by mistake.

@@ -10,7 +10,9 @@ export type FetchHandler = (request: Request, context: RunContext) => Response |
 /**
  * Idempotency keys for handlers with the fetch signature: Bun, Deno, workers, and others.
  *
- *   export const POST = fetchKeys({ store, tenant: userOf })(async (request) => …)
+ * ```ts
+ * export const POST = fetchKeys({ store, tenant: userOf })(async (request) => …)
+ * ```
  */
 export function fetchKeys(
   options: KeysOptions<Request>,

@@ -15,7 +15,9 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse, c
 /**
  * Idempotency keys for handlers of node:http.
  *
- *   createServer(nodeKeys({ store, tenant: 'global' })((request, response) => …))
+ * ```ts
+ * createServer(nodeKeys({ store, tenant: 'global' })((request, response) => …))
+ * ```
  */
 export function nodeKeys(
   options: KeysOptions<IncomingMessage>,

@@ -97,7 +97,7 @@ const SAVE_ALERTS = statement(
      "openedAt" timestamptz, "lastSeenAt" timestamptz, "clearSince" timestamptz, "resolvedAt" timestamptz,
      "notifiedAt" timestamptz, times integer, announced boolean, says text)
    order by id
-   -- Not the columns of an acknowledgement: an operator may be writing them now.
+   -- Leaves out the columns of an acknowledgement: an operator may be writing them now.
    on conflict (id) do update
    set last_seen_at = excluded.last_seen_at, clear_since = excluded.clear_since, resolved_at = excluded.resolved_at,
      notified_at = excluded.notified_at, times = excluded.times, announced = excluded.announced, says = excluded.says`,

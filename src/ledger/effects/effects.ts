@@ -123,7 +123,7 @@ const END = statement(
      set state = $7::ledger.effect_state, result = $8::jsonb, reason = $9, ended_at = now()
      where shard = $1::smallint and id = $2::uuid and epoch = $3::integer
        and receipt_id = $4::uuid and subscriber = $5::integer and fence = $6::integer
-       -- Or already what we say: the reply to our first try was lost.
+       -- The effect already has this outcome if the reply to our first try was lost.
        and state in ('started', $7::ledger.effect_state)
      returning 1
    )

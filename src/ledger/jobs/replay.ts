@@ -40,7 +40,8 @@ const REPLAY = statement(
      where j.shard = $1::smallint and j.last_step is not null and $5::integer = 0
      on conflict (shard, receipt_id, subscriber, epoch, name) do nothing
    ), lanes as (
-     -- Its lane may be gone. Taken under its lock otherwise, so that nobody removes it who has not seen this job.
+     -- Creates the row of the order key if it was deleted. Otherwise the update locks the row, so that
+     -- no process deletes it on a snapshot without this job.
      insert into ledger.lane (shard, id, seq, added)
      select distinct (get_byte(uuid_send(j.lane), 0) % (select value from ledger.setting where name = 'shards'))::smallint,
        j.lane, (extract(epoch from now()) * 1000000)::bigint, 0

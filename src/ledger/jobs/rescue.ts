@@ -53,7 +53,7 @@ const OPEN_CALLS = `select l.shard, l.id, l.started_at
 
 const REASON = `case when $4::integer = 0 then 'its process stopped while running it'
          when j.crashes + 1 >= ${BURIED_AT}
-         then 'POISON: ' || (j.crashes + 1)::text || ' workers died while running it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
+         then 'POISON: ' || (j.crashes + 1)::text || ' workers died while running it; in the last ${BURIED_AT - ALONE_FROM} crashes it ran alone in its process'
          else 'its worker died while running it' end`
 
 const RESCUE = statement(

@@ -8,8 +8,9 @@ import { HAS_ITS_STEPS } from '../effects/steps.ts'
 import { byKey, type JobRef } from './job-ref.ts'
 
 /*
- * Every statement by which a worker ends a run is in this file or in complete.ts.
- * process/settle/settle-run.ts chooses among them. rescue.ts ends the runs of dead workers.
+ * The statements by which a worker ends a run are here, in complete.ts, and in order.ts
+ * (`join_lane`, for a job that gets its order key when it runs). process/settle/settle-run.ts
+ * chooses among them. rescue.ts ends the runs of dead workers.
  */
 
 /** How one run ended. */
@@ -104,7 +105,7 @@ const settleOf = (told: string, result: string): string => `with ${WITH_DURABLE}
      set state = e.state,
        worker = null,
        attempt = j.attempt - e.return_attempt::integer,
-       -- A run that ended has killed nobody. What is handed back may not have run at all.
+       -- A run that ended did not crash its process. A returned run may not have started.
        crashes = case when e.return_attempt and e.delay_ms = 0 then j.crashes else 0 end,
        due_at = e.due_at,
        finished_at = e.finished_at,

@@ -1,12 +1,13 @@
--- The ledger. Every primary key leads with the shard, so that the tables can be distributed by it.
--- A receipt is written once and not rewritten; what changes lives in the small rows of job.
+-- The ledger. Every primary key begins with the shard, so that the tables can be distributed by it.
+-- A receipt is written once and never rewritten: everything that changes is in the small rows of
+-- job.
 
 create type ledger.job_state as enum ('received', 'processing', 'retrying', 'processed', 'failed', 'attention');
 
 create table ledger.source (
   tenant text not null,
   name text not null,
-  -- The two clocks of retention, as its receivers last declared them.
+  -- How long event keys and bodies are kept, as the receivers of the source last declared it.
   key_seconds integer not null,
   body_seconds integer not null,
   paused_at timestamptz,
@@ -24,7 +25,8 @@ create table ledger.subscriber (
   unique (tenant, source, name)
 );
 
--- A worker's lease: one row a process, so that a heartbeat rewrites one row however many jobs are in flight.
+-- The leases of workers. One row per process, so that a heartbeat rewrites one row, however many
+-- jobs are running.
 create table ledger.worker (
   id integer generated always as identity primary key,
   lease_until timestamptz not null,
@@ -39,27 +41,31 @@ create table ledger.receipt (
   occurred_at timestamptz,
   id uuid not null,
   shard smallint not null,
-  -- Which of the source's secrets matched, by position from 1.
+  -- The position, from 1, of the source's secret that verified the signature.
   secret smallint not null,
   tenant text not null,
   source text not null,
   event_key text not null,
   event_type text not null,
   object_id text,
-  -- Lines of `name: value`. Null, as the body, once past their retention.
+  -- Lines of `name: value`. Headers and body are null after their retention.
   headers text,
   body bytea,
-  -- Of a body that is gone, to recognise another body under the same key. While the body is there, it tells itself.
+  -- Recognises a different body under the same key. Null while the body is stored: then it is
+  -- computed from the body.
   body_sha256 bytea,
   primary key (shard, id)
 )
--- Bodies up to this stay in their row: out of line each would cost a row and an index entry of its own.
+-- Bodies up to this size stay in their row. Out of line, each body would cost another row and index
+-- entry.
 with (toast_tuple_target = 8160);
 
--- New entries go to the rightmost page of their shard: cheap on accept, and what `events` and pruning walk along.
+-- New entries go to the rightmost page of their shard, which keeps accepts cheap. Lists of events
+-- and pruning read along this index.
 create index receipt_received on ledger.receipt (shard, received_at);
 
--- The default compression (pglz) costs more than the disk it saves on bodies of a few kilobytes.
+-- For bodies of a few kilobytes, the default compression (pglz) costs more than the disk that it
+-- saves.
 do $$
 begin
   alter table ledger.receipt alter column body set compression lz4;
@@ -68,13 +74,13 @@ exception when feature_not_supported then
 end
 $$;
 
--- Further deliveries of a known event. One row an event that was repeated at all.
+-- Repeated deliveries: one row per event that was delivered again.
 create table ledger.duplicate (
   first_at timestamptz not null default now(),
   last_at timestamptz not null default now(),
   receipt_id uuid not null,
   count integer not null,
-  -- How many of them came with another body, and the hash of the last such body.
+  -- How many repeats had a different body. `mismatch_sha256` is the hash of the latest one.
   mismatches integer not null default 0,
   shard smallint not null,
   mismatch_sha256 bytea,
@@ -83,13 +89,13 @@ create table ledger.duplicate (
 
 create table ledger.job (
   receipt_id uuid not null,
-  -- When this job's age began: at the receipt, or at its last replay.
+  -- The age of the job counts from here: its receipt, or its last replay.
   born_at timestamptz not null default now(),
   due_at timestamptz not null default now(),
   started_at timestamptz,
   finished_at timestamptz,
   subscriber integer not null,
-  -- Raised at each claim and each rescue; never lowered, not even by a replay.
+  -- Raised at each claim and rescue. Nothing lowers it, not even a replay.
   fence integer not null default 0,
   worker integer,
   state ledger.job_state not null,
@@ -104,7 +110,8 @@ create index job_due on ledger.job (shard, subscriber, due_at) where state in ('
 create index job_leased on ledger.job (shard, worker) where state = 'processing';
 create index job_failed on ledger.job (shard, subscriber, finished_at) where state in ('failed', 'attention');
 
--- Attempts that did not end in `processed`; the last one of a processed job is told by its row in job.
+-- Attempts that did not end in `processed`. The row in job describes the last attempt of a
+-- processed job.
 create table ledger.attempt (
   receipt_id uuid not null,
   started_at timestamptz not null,
@@ -118,7 +125,7 @@ create table ledger.attempt (
   primary key (shard, receipt_id, subscriber, fence)
 );
 
--- What was refused, by source and reason: bounded, whatever anyone sends.
+-- Rejected deliveries: one row per source and reason, so senders cannot make the table grow.
 create table ledger.rejection (
   source text not null,
   code text not null,
@@ -129,7 +136,7 @@ create table ledger.rejection (
   primary key (source, code)
 );
 
--- Up to when the bodies of a shard are swept, so that a sweep does not walk over what is swept already.
+-- The bodies of a shard are swept up to this time, so that the next sweep starts there.
 create table ledger.sweep (
   shard smallint primary key,
   bodies_swept_to timestamptz not null

@@ -1,10 +1,10 @@
 -- oldest binary: 1
--- Checkpoints inside one job: what is recorded here is not done again by a later attempt or a replay.
+-- Checkpoints inside one job. Later attempts and replays skip a step that is recorded here.
 create table ledger.step (
   receipt_id uuid not null,
   at timestamptz not null default now(),
   subscriber integer not null,
-  -- The run that did it.
+  -- The run that recorded the step.
   fence integer not null,
   shard smallint not null,
   name text not null,
@@ -12,5 +12,5 @@ create table ledger.step (
   primary key (shard, receipt_id, subscriber, name)
 );
 
--- The step whose commit also completed the job: a replay must not do it again either.
+-- The step whose commit also completed the job. A replay must skip this step too.
 alter table ledger.job add column last_step text;

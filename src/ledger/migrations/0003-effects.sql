@@ -1,28 +1,30 @@
 -- oldest binary: 1
--- What happens once beyond one job: effects by their business key, entities by their version.
+-- Work that happens once across jobs: effects by their business key, entities by their version.
 
--- Raised by a replay that asks for everything to happen anew: its steps and keys are then others.
+-- Raised by a fresh replay, which gets new steps and idempotency keys.
 alter table ledger.job add column epoch smallint not null default 0;
 
 alter table ledger.step
   add column epoch smallint not null default 0,
-  -- Of the input that the handler declared.
+  -- The hash of the input that the handler declared.
   add column input_hash bytea,
   drop constraint step_pkey,
   add primary key (shard, receipt_id, subscriber, epoch, name);
 
 create type ledger.effect_state as enum ('started', 'done', 'failed', 'unknown');
 
--- One row an epoch of an effect, of which the latest counts. The id is a hash of tenant and key, the shard is the id's:
--- effects belong to no receipt, so that events, subscribers and replays meet here.
+-- One row per epoch of an effect. Only the latest epoch is valid. The id is a hash of tenant and
+-- key, and the shard follows from the id. An effect belongs to no receipt, so that all events,
+-- subscribers and replays of a tenant share it.
 create table ledger.effect (
   id uuid not null,
-  -- The first call under this epoch's key.
+  -- When the first call with the idempotency key of this epoch began.
   started_at timestamptz not null default now(),
   ended_at timestamptz,
-  -- A replay asked for it anew: whoever asks next begins the next epoch.
+  -- A fresh replay sets it. The next run that requests the effect then begins a new epoch.
   reopened_at timestamptz,
-  -- The run that may tell its outcome. Fence 0: of no run, whoever asks next calls again with the same key.
+  -- Only this run may record the outcome. Fence 0: no run may; the next run that requests the
+  -- effect calls again with the same key.
   receipt_id uuid not null,
   subscriber integer not null,
   fence integer not null,
@@ -42,7 +44,7 @@ create table ledger.effect (
 create index effect_receipt on ledger.effect (shard, receipt_id);
 create index effect_unknown on ledger.effect (shard, subscriber) where state = 'unknown';
 
--- Jobs in the state `attention`, each with the effect whose outcome it waits to hear.
+-- Jobs in the state `attention`, each with the effect whose outcome it waits for.
 create table ledger.attention (
   receipt_id uuid not null,
   effect_id uuid not null,
@@ -54,7 +56,8 @@ create table ledger.attention (
 
 create index attention_effect on ledger.attention (effect_id);
 
--- The last version of an entity that was applied. A deleted entity stays here, so that late news cannot revive it.
+-- The last applied version of an entity. A deleted entity keeps its row, so that a late event
+-- cannot create it again.
 create table ledger.entity (
   id uuid not null,
   applied_at timestamptz not null default now(),
@@ -67,7 +70,7 @@ create table ledger.entity (
   primary key (shard, id)
 ) with (fillfactor = 80);
 
--- Decisions of people: who, when, what, why.
+-- Decisions of operators: who, when, what, why.
 create table ledger.audit (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
@@ -75,14 +78,15 @@ create table ledger.audit (
   action text not null,
   why text not null,
   tenant text not null,
-  -- An effect's key, or a receipt's id.
+  -- The key of an effect, or the id of a receipt.
   subject text not null,
   detail jsonb not null
 );
 
 create index audit_subject on ledger.audit (subject);
 
--- A role of this schema's name would find our tables before its own, by the "$user" in the default search_path.
+-- The default search_path begins with "$user". A role with the name of this schema would therefore
+-- find our tables before its own.
 do $$
 begin
   if current_user = 'hookonce' then

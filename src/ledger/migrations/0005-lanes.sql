@@ -1,18 +1,21 @@
 -- oldest binary: 4
--- Ordered processing: the jobs of one subscriber that share an ordering key are a lane, and run one at a time.
+-- Ordered processing: jobs of one subscriber with the same order key run one at a time. The columns
+-- and indexes call the order key `lane`.
 
--- A lane with unfinished jobs. Its row is the lock under which jobs are added and the next one is let go.
+-- An order key with unfinished jobs. A transaction locks this row to add jobs, or to release the
+-- next one.
 create table ledger.lane (
-  -- Of the last job that was added. Begins at the clock, so that it also rises when a lane was gone for a while.
+  -- The position of the last job. The first position is the current time in microseconds, so
+  -- positions also rise after the row was deleted and recreated.
   seq bigint not null,
-  -- How many jobs the last accept added: they count back from seq.
+  -- How many jobs the last accept added. `seq` is the position of the last of them.
   added integer not null,
   id uuid not null,
   shard smallint not null,
   primary key (shard, id)
 ) with (fillfactor = 70);
 
--- A job that waits for its turn is received, and due at infinity.
+-- A job that waits for its turn has the state `received` and is due at infinity.
 alter table ledger.job add column lane uuid, add column lane_seq bigint;
 
 create index job_lane_waiting on ledger.job (lane, lane_seq)

@@ -1,3 +1,4 @@
 -- oldest binary: 1
--- Why the last case that was looked into was refused: one sentence, kept while later cases are only counted.
+-- One sentence: why the last diagnosed delivery was rejected. It stays while later rejections are
+-- only counted.
 alter table ledger.rejection add column diagnosis text not null default '';

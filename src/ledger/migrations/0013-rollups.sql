@@ -1,6 +1,6 @@
 -- oldest binary: 1
--- Counts of deliveries and attempts, in buckets of 1, 10 and 60 minutes, so that no page counts rows. Older binaries
--- that run beside new ones do not add their counts.
+-- Counts of deliveries and attempts, in buckets of 1, 10 and 60 minutes, so that no page counts
+-- rows. Older binaries do not add their counts.
 create table ledger.rollup (
   -- The beginning of the bucket.
   at timestamptz not null,
@@ -9,18 +9,19 @@ create table ledger.rollup (
   mismatch bigint not null default 0,
   unwanted bigint not null default 0,
   rejected bigint not null default 0,
-  -- Those of the rejected deliveries whose signature was wrong, too old or missing.
+  -- How many rejected deliveries had a wrong, outdated or missing signature.
   unsigned bigint not null default 0,
   processed bigint not null default 0,
   stale bigint not null default 0,
   retrying bigint not null default 0,
   failed bigint not null default 0,
   attention bigint not null default 0,
-  -- Effects that had happened before, and were not repeated.
+  -- Effects that had already happened, so they were not repeated.
   spared bigint not null default 0,
-  -- Accept latencies by the buckets of the metric hookonce_accept_seconds; the last counts everything above.
+  -- Accept latencies, in the buckets of the metric hookonce_accept_seconds. The last bucket counts
+  -- all longer latencies.
   accept bigint[] not null default '{}',
-  -- In minutes.
+  -- The length of the bucket in minutes.
   size smallint not null,
   -- Empty for deliveries to sources that do not exist.
   tenant text not null,

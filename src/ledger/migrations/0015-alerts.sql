@@ -1,6 +1,7 @@
 -- oldest binary: 1
--- Alerts: one row per case of a rule, which is opened, updated while it lasts, and resolved. An older binary with a
--- publisher for every topic would also publish alerts: configure alerts when all processes are new.
+-- Alerts: one row per case of a rule, which is opened, updated while it lasts, and resolved. An
+-- older binary with a publisher for every topic would also publish alerts: configure alerts when
+-- all processes are new.
 create table ledger.alert (
   id uuid primary key,
   opened_at timestamptz not null,
@@ -8,15 +9,15 @@ create table ledger.alert (
   -- When the condition was first gone; null while it lasts.
   clear_since timestamptz,
   resolved_at timestamptz,
-  -- When its channels were last told that it is open.
+  -- When a message that the alert is open was last sent to the channels.
   notified_at timestamptz,
   muted_until timestamptz,
   acknowledged_at timestamptz,
   acknowledged_by text,
   acknowledged_why text,
-  -- How often it was opened: once, and again within the window in which it counts as the same case.
+  -- How often the alert was opened. An alert that recurs within a window is opened again.
   times integer not null default 1,
-  -- Whether the last message about it says that it is open.
+  -- Whether its latest message reports it as open.
   announced boolean not null default false,
   rule text not null,
   tenant text not null,
@@ -28,14 +29,14 @@ create table ledger.alert (
 
 create unique index alert_open on ledger.alert (rule, tenant, source, subscriber) where resolved_at is null;
 create index alert_resolved on ledger.alert (resolved_at) where resolved_at is not null;
--- Resolved, and its channels were not told yet.
+-- Resolved alerts whose channels have not been notified yet.
 create index alert_untold on ledger.alert (id) where resolved_at is not null and announced;
 
--- One row. Its lock makes evaluations take turns, and `ran_at` keeps them apart.
+-- One row. Evaluations take turns by locking it; `ran_at` enforces the interval between them.
 create table ledger.alert_run (
   id smallint primary key check (id = 1),
   ran_at timestamptz not null,
-  -- How many messages were sent since the hour began.
+  -- How many messages were sent since `hour_began_at`.
   hour_began_at timestamptz not null,
   sent integer not null
 ) with (fillfactor = 50);

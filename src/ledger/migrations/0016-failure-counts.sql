@@ -1,24 +1,27 @@
 -- oldest binary: 1
--- Counts of failed jobs, so that no page counts rows. A trigger notes each change, whichever binary makes it; upkeep adds
--- the notes up. A reader adds the notes that are left to the sums, so its numbers are exact.
+-- Counts of failed jobs, so that no page counts rows. A trigger notes each change, whichever binary
+-- makes it, and upkeep adds the notes to the sums. A reader adds the remaining notes itself, so its
+-- numbers are exact.
 
--- How failures are compared: by the first line of the reason, without the words that say why it was final.
+-- Failures are compared by this text: the first line of the reason, without the words that explain
+-- why the failure was final.
 create function ledger.failure_text(reason text) returns text language sql immutable parallel safe as $$
   select left(regexp_replace(split_part(coalesce(reason, ''), E'\n', 1),
     '^(permanent|gave up after [0-9.]+ (attempts|hours)): ', ''), 300)
 $$;
 
--- Long words with a digit are ids of the case, so they count as the same word. 16 hexadecimal digits. A migration that
--- changes one of these two functions must count all failed jobs again, as 0017 does.
+-- The fingerprint of an error: 16 hexadecimal digits. Long words with a digit are usually ids, so
+-- all of them count as the same word. A migration that changes one of these two functions must
+-- count all failed jobs again, as 0017 does.
 create function ledger.failure_fingerprint(error text) returns text language sql immutable parallel safe as $$
   select left(md5(regexp_replace(error, '(?=[\w-]*\d)[\w-]{8,}', '#', 'g')), 16)
 $$;
 
--- Notes: a job came into `failed` or `attention` (1), or left it (-1). Only added to, so that no two processes wait for
--- each other, in whatever order they fail their jobs.
+-- Notes: a job entered `failed` or `attention` (change 1), or left it (change -1). The trigger only
+-- inserts notes, so processes that fail jobs in any order never wait for each other.
 create table ledger.failure_change (
   id bigint generated always as identity primary key,
-  -- Of the failure.
+  -- The time of the failure.
   at timestamptz not null,
   receipt_id uuid not null,
   subscriber integer not null,
@@ -32,21 +35,21 @@ create table ledger.failure_total (
   subscriber integer primary key,
   failed bigint not null,
   attention bigint not null,
-  -- When its jobs were last counted one by one.
+  -- When the jobs of the subscriber were last counted one by one.
   recounted_at timestamptz not null
 ) with (fillfactor = 70);
 
 -- Failed jobs with the same error.
 create table ledger.failure_group (
   jobs bigint not null,
-  -- When the error was first and last seen, also in jobs that were replayed since.
+  -- When the error first and last occurred, including in jobs that were replayed since.
   first_at timestamptz not null,
   last_at timestamptz not null,
   subscriber integer not null,
   fingerprint text not null,
-  -- Of the latest failure.
+  -- The error of the latest failure.
   error text not null,
-  -- Of the latest failures, the latest first.
+  -- The receipts of the latest failures, the latest first.
   receipts uuid[] not null,
   primary key (subscriber, fingerprint)
 ) with (fillfactor = 70);
@@ -54,7 +57,7 @@ create table ledger.failure_group (
 create index failure_group_jobs on ledger.failure_group (subscriber, jobs);
 create index failure_group_last on ledger.failure_group (subscriber, last_at);
 
--- The failed jobs of a group, by the hour of their failure.
+-- The number of failed jobs in a group, by the hour of their failure.
 create table ledger.failure_hour (
   at timestamptz not null,
   jobs bigint not null,
@@ -65,7 +68,7 @@ create table ledger.failure_hour (
 
 create index failure_hour_empty on ledger.failure_hour (subscriber) where jobs <= 0;
 
--- With the rights of its owner: a role that may change jobs needs no further ones.
+-- Runs with the rights of its owner, so a role that may change jobs needs no other rights.
 create function ledger.note_failure() returns trigger language plpgsql security definer
   set search_path = pg_catalog, pg_temp as $$
 declare
@@ -92,7 +95,8 @@ begin
 end
 $$;
 
--- The conditions are checked without a call of the function: all other changes of jobs cost next to nothing.
+-- PostgreSQL checks the conditions without calling the function, so other changes of jobs cost
+-- almost nothing.
 create trigger job_failed_insert after insert on ledger.job for each row
   when (new.state in ('failed', 'attention')) execute function ledger.note_failure();
 create trigger job_failed_update after update on ledger.job for each row

@@ -1,7 +1,10 @@
 -- oldest binary: 1
--- Counts the failed jobs that there are. Not part of 0016, which locks out writers of jobs until it is committed: this
--- blocks nobody, and took 11 seconds for 117,000 failed jobs on a busy machine. One statement, so one snapshot: the notes
--- that it sees are of changes that its count contains, and are deleted. Later changes leave notes that it does not see.
+-- Counts the existing failed jobs. It is not part of 0016, because 0016 blocks writers of jobs
+-- until it commits. This migration blocks no writer; 117,000 failed jobs took 11 seconds on a busy
+-- machine.
+--
+-- One statement has one snapshot: the notes that it deletes are of changes that its count contains.
+-- Later changes add notes that it does not see.
 with noted as (
   delete from ledger.failure_change
 ), counted as materialized (

@@ -258,7 +258,8 @@ const SETTLE = statement(
      where l.shard = h.shard and l.id = h.lane and h.tail <= h.done_to
    ), released as (
      update ledger.outbox_lane l
-     -- A run that ended has killed nobody. What is handed back, without a reason, may not have run at all.
+     -- A run that ended did not crash its process. A returned run, which has no reason, may not have
+     -- started.
      set worker = null, attempt = h.left_attempt,
        crashes = case when h.done_to > 0 or h.left_reason is not null then 0 else l.crashes end,
        due_at = h.due_at, reason = h.left_reason
@@ -355,7 +356,7 @@ const RESCUE = bothShapes(
    ), buried as (
      update ledger.outbox m
      set state = 'failed', finished_at = now(), attempts = f.attempt,
-       reason = 'POISON: ' || f.crashes::text || ' relays died while publishing it, ${BURIED_AT - ALONE_FROM} of them while nothing else ran there'
+       reason = 'POISON: ' || f.crashes::text || ' relays died while publishing it; in the last ${BURIED_AT - ALONE_FROM} crashes it ran alone in its process'
      from first f
      where f.poison and m.shard = $1::smallint and m.id = f.id and m.state = 'waiting'
    )

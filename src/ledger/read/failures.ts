@@ -172,8 +172,8 @@ const NEWEST_GROUPS = statement(
        select n.shard, j.receipt_id, j.finished_at, j.state, coalesce(j.reason, '') as reason,
          row_number() over (order by j.finished_at desc) as place
        from (
-         -- Without the state: the planner believes that few jobs of the index have one of the two states, and would
-         -- read all of them to sort them.
+         -- Reads both states along the index, and filters later. With a condition on one state, the
+         -- planner expects few jobs in the index, and would read and sort all of them.
          select j.receipt_id, j.reason, j.finished_at, j.state from ledger.job j
          where j.shard = n.shard and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR}
            and j.finished_at >= $6::timestamptz and j.finished_at < $7::timestamptz
@@ -189,7 +189,8 @@ const NEWEST_GROUPS = statement(
        select r.event_type like $5::text from ledger.receipt r
        where r.shard = w.shard and r.id = w.receipt_id limit 1))
    ), texts as materialized (
-     -- Many failures share a text, and a fingerprint costs more than all else here.
+     -- Many failures share a text. A fingerprint is the most expensive part of this query, so each
+     -- text gets one.
      select reason, ledger.failure_text(reason) as error, ${FINGERPRINT('reason')} as fingerprint
      from (select distinct reason from newest) d
    ), grouped as (

@@ -63,7 +63,7 @@ const few = ({ order, beyond }: DirectionSql): string => `with job as materializ
      where (select count(*) from job) >= $2::integer
    ), matched as materialized (
      select w.*, t.at from (
-       -- Of the unfinished states, only attention has a time of its end.
+       -- Among unfinished jobs, only those in attention have a finished_at.
        select job.shard, job.receipt_id as id, max(j.finished_at) as failed_at from job
        join ledger.subscriber b on b.id = job.subscriber
        -- The limits keep the planner from reading all jobs or all receipts, to hash them.

@@ -51,7 +51,7 @@ const groupsFrom = (
      set jobs = g.jobs + excluded.jobs, first_at = least(g.first_at, excluded.first_at),
        last_at = greatest(g.last_at, excluded.last_at),
        error = case when cardinality(excluded.receipts) > 0 then excluded.error else g.error end,
-       -- Not a slice: Citus 13.2 crashes while it plans one here.
+       -- trim_array, because Citus 13.2 crashes while it plans a slice here.
        receipts = trim_array(excluded.receipts || g.receipts,
          greatest(0, cardinality(excluded.receipts) + cardinality(g.receipts) - $2::integer))`
 

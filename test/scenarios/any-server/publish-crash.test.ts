@@ -20,7 +20,7 @@ const POINTS = [
 
 /**
  * More runs, or one run again: HOOKONCE_RUNS=500 or HOOKONCE_SEED=123 npx vitest run
- * test/scenarios/publish-crash.test.ts
+ * test/scenarios/any-server/publish-crash.test.ts
  */
 const RUNS = Number(process.env.HOOKONCE_RUNS ?? 2)
 const SEED = Number(process.env.HOOKONCE_SEED ?? Date.now() % 1_000_000)

@@ -159,7 +159,7 @@ test('effects that need a person are listed: unknown effects, and effects that j
   expect(listed.map(({ key, reason }) => ({ key, reason })).sort((a, b) => (a.key < b.key ? -1 : 1))).toEqual(
     [
       { key: 'mail:1', reason: 'was unknown' },
-      { key: 'mail:3', reason: 'it needs no decision (it is done): confirm-done lets its jobs go on' },
+      { key: 'mail:3', reason: 'no decision is needed: the effect is done; confirm-done releases its jobs' },
     ],
   )
 })

@@ -124,7 +124,7 @@ test('the fifth crash buries a job as poison, with its five crashes recorded', a
       crashes: 5,
       worker: null,
       finished: true,
-      reason: 'POISON: 5 workers died while running it, 2 of them while nothing else ran there',
+      reason: 'POISON: 5 workers died while running it; in the last 2 crashes it ran alone in its process',
     },
   ])
   expect(await db.rows('select number, fence, outcome from hookonce.attempt order by fence')).toEqual([

@@ -9,7 +9,9 @@ export { keyContext } from '../context.ts'
 /**
  * Idempotency keys for Express, for all routes or for one.
  *
- *   app.post('/orders', expressKeys({ store, tenant: (request) => request.user.id }), createOrder)
+ * ```ts
+ * app.post('/orders', expressKeys({ store, tenant: (request) => request.user.id }), createOrder)
+ * ```
  */
 export function expressKeys(options: KeysOptions<Request>): RequestHandler {
   const checked = checkKeysOptions(options, 'expressKeys()')

@@ -21,7 +21,9 @@ declare module 'fastify' {
  * Idempotency keys for Fastify, for all routes of the scope in which it is registered. A route can
  * override options with `config: { keys }`.
  *
- *   await app.register(fastifyKeys, { store, tenant: (request) => request.user.id })
+ * ```ts
+ * await app.register(fastifyKeys, { store, tenant: (request) => request.user.id })
+ * ```
  */
 export const fastifyKeys: FastifyPluginAsync<KeysOptions<FastifyRequest>> = async (app, options) => {
   const forAll = checkKeysOptions(options, 'fastifyKeys()')

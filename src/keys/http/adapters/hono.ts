@@ -10,7 +10,9 @@ export { keyContext } from '../context.ts'
 /**
  * Idempotency keys for Hono.
  *
- *   app.post('/orders', honoKeys({ store, tenant: (c) => c.get('user').id }), createOrder)
+ * ```ts
+ * app.post('/orders', honoKeys({ store, tenant: (c) => c.get('user').id }), createOrder)
+ * ```
  */
 export function honoKeys(options: KeysOptions<Context>): MiddlewareHandler {
   const checked = checkKeysOptions(options, 'honoKeys()')

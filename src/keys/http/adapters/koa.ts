@@ -12,7 +12,9 @@ export { keyContext } from '../context.ts'
 /**
  * Idempotency keys for Koa.
  *
- *   app.use(koaKeys({ store, tenant: (ctx) => ctx.state.user.id }))
+ * ```ts
+ * app.use(koaKeys({ store, tenant: (ctx) => ctx.state.user.id }))
+ * ```
  */
 export function koaKeys(options: KeysOptions<Context>): Middleware {
   const checked = checkKeysOptions(options, 'koaKeys()')

@@ -15,7 +15,10 @@ export { keyContext } from '../context.ts'
  * authenticated the request. Create the application with `rawBody: true`, so that requests are
  * compared byte for byte.
  *
- *   @UseInterceptors(nestKeys({ store, tenant: (request) => request.user.id }))
+ * ```ts
+ * @UseInterceptors(nestKeys({ store, tenant: (request) => request.user.id }))
+ * class Orders {}
+ * ```
  */
 export function nestKeys<Request extends object>(options: KeysOptions<Request>): NestInterceptor {
   const checked = checkKeysOptions(options, 'nestKeys()')

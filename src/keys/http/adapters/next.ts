@@ -21,7 +21,9 @@ export type NextHandler<NextRequest extends Request, Route> = (
 /**
  * Idempotency keys for route handlers of Next.js.
  *
- *   export const POST = nextKeys({ store, tenant: userOf })(async (request, { params }) => …)
+ * ```ts
+ * export const POST = nextKeys({ store, tenant: userOf })(async (request, { params }) => …)
+ * ```
  */
 export function nextKeys<NextRequest extends Request>(options: KeysOptions<NextRequest>) {
   const checked = checkKeysOptions(options, 'nextKeys()')

@@ -31,7 +31,7 @@ export function statements(table: string) {
         expires_at timestamptz not null,
         result bytea,
         steps jsonb
-      ) with (fillfactor = 80); -- room for the completion beside the lock, in the same page
+      ) with (fillfactor = 80); -- leaves room in the page for the completed version of a row
       create table if not exists ${table}_pledge (
         id bytea primary key,
         name text not null,

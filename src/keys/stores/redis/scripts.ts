@@ -98,7 +98,8 @@ return answers
  */
 function script(parameters: string, body: string): KeyedScript {
   const text = `${NOW}
--- Formatting a number takes as long as a command, and the numbers of one call are mostly equal.
+-- Formatting a number takes as long as a command. Most numbers of one call are equal, so each is
+-- formatted once.
 local written = {}
 local function digits(number)
   local text = written[number]
