@@ -1,4 +1,5 @@
 import { EffectBusy } from '../../src/model/handler-errors.ts'
+import { mergeLedgers } from '../../src/observe/merge-ledgers.ts'
 import { meter } from '../../src/observe/metrics.ts'
 import type { AttemptFact, DeliveryFact, MessageFact } from '../../src/observe/observer.ts'
 import type { Metric } from '../../src/observe/snapshot.ts'
@@ -27,11 +28,13 @@ function sampledMetrics(): readonly Metric[] {
   const place = { source: 'source', subscriber: 'subscriber' }
   observer.circuit?.({ limiter: 'limiter', state: 'open', wasClosed: true, subscribers: [place] })
   observer.effectEnded?.({ ...attempt, key: 'key', mode: 'keyed', outcome: 'recorded' })
-  return snapshot({
+  const found = snapshot({
     jobs: [{ ...place, ...NO_JOBS }],
     outbox: [{ topic: 'topic', waiting: 0, failed: 0, lagSeconds: 0 }],
     circuits: [{ ...place, isOpen: false }],
-  }).metrics
+  })
+  // A process with several ledgers names them in a label.
+  return mergeLedgers([{ ledger: 'ledger', snapshot: found }]).metrics
 }
 
 const NO_JOBS = {

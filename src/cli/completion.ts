@@ -6,7 +6,7 @@ import { didYouMean } from '../input/closest.ts'
 import { jobStates } from '../model/job-state.ts'
 import { sourceNames } from '../operate/sources.ts'
 import { providerIds } from '../sources/catalogue/index.ts'
-import { type Command, parse, usageError } from './command.ts'
+import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { bashScript } from './completion/bash.ts'
 import { fishScript } from './completion/fish.ts'
 import { type CommandSyntax, syntaxOf } from './completion/syntax.ts'
@@ -15,7 +15,7 @@ import { withLedger } from './open-ledger.ts'
 import { print } from './print.ts'
 
 const usage = `hookonce completion bash|zsh|fish
-hookonce completion sources [--dir DIR]
+hookonce completion sources [--json] [--dir DIR]
 
 Prints a script that completes commands, options and their values in a shell.
 sources prints the names of the sources that the configuration and the ledger know, for these scripts. It starts no
@@ -35,11 +35,10 @@ export function completion(commands: readonly ListedCommand[]): Command {
 }
 
 async function run(args: readonly string[], commands: readonly ListedCommand[]): Promise<void> {
-  const { values, positionals } = parse({ usage, words: 1 }, args, {
-    dir: { type: 'string', default: '.hookonce' },
-  })
+  const { values, positionals } = parse({ usage, words: 1 }, args, ledgerOptions)
   const [what] = positionals
-  if (what === 'sources') return printSources(values.dir)
+  if (what === 'sources') return printSources(values)
+  if (values.json) throw usageError({ usage }, '--json goes with sources: a shell reads the scripts')
   if (what === undefined) throw usageError({ usage }, 'give a shell: bash, zsh or fish')
   const shell = Object.entries(SHELLS).find(([name]) => name === what)
   if (!shell) {
@@ -62,18 +61,30 @@ export async function allSyntax(commands: readonly ListedCommand[]): Promise<Com
 /** A short limit, because a person waits for the completion. */
 const WITHIN_MS = 1_000
 
-async function printSources(dir: string): Promise<void> {
+interface SourcesOptions {
+  readonly dir: string
+  readonly json: boolean
+}
+
+async function printSources({ dir, json }: SourcesOptions): Promise<void> {
   const names = new Set(await sourcesOfFile())
-  const limit = setTimeout(() => finish(names), WITHIN_MS)
+  const finish = (): void => endWith(json ? `${JSON.stringify([...names].sort())}\n` : linesOf(names))
+  const limit = setTimeout(finish, WITHIN_MS)
   for (const name of await sourcesOfLedger(dir)) names.add(name)
   clearTimeout(limit)
-  finish(names)
+  finish()
 }
 
 /** Ends the process: a server that does not answer would keep it alive. */
-function finish(names: ReadonlySet<string>): void {
-  const text = [...names].sort().join('\n')
-  process.stdout.write(text === '' ? '' : `${text}\n`, () => process.exit(0))
+function endWith(text: string): void {
+  process.stdout.write(text, () => process.exit(0))
+}
+
+function linesOf(names: ReadonlySet<string>): string {
+  return [...names]
+    .sort()
+    .map((name) => `${name}\n`)
+    .join('')
 }
 
 /** The sources of the configuration file, if the file can be read without running code. */

@@ -11,7 +11,7 @@ import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce encryption [--json] [--dir DIR]
-hookonce encryption key
+hookonce encryption key [--json]
 hookonce encryption rotate --why TEXT [--by NAME] [--json] [--dir DIR]
 hookonce encryption forget --tenant NAME --why TEXT --yes [--hashes] [--by NAME] [--json] [--dir DIR]
 
@@ -43,7 +43,7 @@ export const encryption: Command = {
     const { values, positionals } = parse({ usage, words: 1 }, args, options)
     const [verb] = positionals
     if (verb === undefined) return list(values)
-    if (verb === 'key') return print(randomBytes(32).toString('base64'))
+    if (verb === 'key') return printNewKey(values)
     if (verb === 'rotate') return rotate(values)
     if (verb === 'forget') return forget(values)
     throw usageError(
@@ -51,6 +51,12 @@ export const encryption: Command = {
       `unexpected argument "${verb}": give key, rotate or forget; without an argument the data keys are listed`,
     )
   },
+}
+
+function printNewKey({ json }: Pick<Values, 'json'>): void {
+  const key = randomBytes(32).toString('base64')
+  if (json) printJson({ key })
+  else print(key)
 }
 
 interface Values {

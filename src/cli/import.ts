@@ -47,8 +47,7 @@ export const importCommand: Command = {
       throw usageError({ usage }, `--format must be one of ${formats.join(', ')}, not "${format}"`)
     if (values.why === undefined && !values['dry-run'])
       throw usageError({ usage }, 'give the reason with --why: the audit records it')
-    if (file !== '-' && !statSync(file, { throwIfNoEntry: false })?.isFile())
-      throw usageError({ usage }, `there is no file "${file}"`)
+    const input = inputOf(file)
     const place = parseSource({ usage }, { tenant: values.tenant, source: given })
     const { key, type, time } = values
     const { result, wasInterrupted } = await withLedger(values.dir, (ledger) =>
@@ -58,10 +57,10 @@ export const importCommand: Command = {
           {
             source: place.source ?? given,
             tenant: place.tenant,
-            keys: importRecords(inputOf(file), { format, fields: { key, type, time } }),
+            keys: importRecords(input.chunks, { format, fields: { key, type, time } }),
             isDryRun: values['dry-run'],
             signal,
-            onProgress,
+            onProgress: ({ done }) => onProgress({ done, share: input.share() }),
           },
           { by: actorOf(values.by), why: values.why ?? '' },
         ),
@@ -74,8 +73,25 @@ export const importCommand: Command = {
   },
 }
 
-function inputOf(file: string): AsyncIterable<Buffer> {
-  return file === '-' ? process.stdin : createReadStream(file)
+interface Input {
+  readonly chunks: AsyncIterable<Buffer>
+  /** The share that was read, from 0 to 1. Undefined: the size of the input is unknown. */
+  share(): number | undefined
+}
+
+function inputOf(file: string): Input {
+  if (file === '-') return { chunks: process.stdin, share: () => undefined }
+  const stats = statSync(file, { throwIfNoEntry: false })
+  if (!stats?.isFile()) throw usageError({ usage }, `there is no file "${file}"`)
+  let bytes = 0
+  async function* chunks(): AsyncGenerator<Buffer> {
+    const stream: AsyncIterable<Buffer> = createReadStream(file)
+    for await (const chunk of stream) {
+      bytes += chunk.byteLength
+      yield chunk
+    }
+  }
+  return { chunks: chunks(), share: () => (stats.size === 0 ? 1 : bytes / stats.size) }
 }
 
 function formatOf(file: string): string {

@@ -113,7 +113,9 @@ function cells(row: MessageRow, column: TenantColumn): string[] {
 
 async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
   const { shard, ...message } = await withLedger(dir, (ledger) => messageById(ledger, id))
-  if (json) return printJson({ ...message, payload: JSON.parse(message.payload) })
+  // The text has every digit. A parsed number may be rounded.
+  if (json)
+    return printJson({ ...message, payload: JSON.parse(message.payload), payloadText: message.payload })
   const facts: [string, string][] = [
     ['message', message.id],
     ['tenant', safe(message.tenant)],
@@ -127,7 +129,7 @@ async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
     ['reason', safe(message.reason ?? '-')],
     ...Object.entries(message.headers ?? {}).map(([name, value]): [string, string] => [
       'header',
-      `${name}: ${value}`,
+      safe(`${name}: ${value}`),
     ]),
   ]
   print(

@@ -1,7 +1,7 @@
 import type { MissingEvent, ReconcileReport } from '../operate/reconcile-report.ts'
 import type { ReconcileProgress } from '../reconcile/options.ts'
 import { clock, safe, table } from './print.ts'
-import { type ProgressOutput, progress } from './progress.ts'
+import type { Step } from './progress.ts'
 
 /** More rows are too many to read. --json prints all. */
 const MAX_ROWS = 50
@@ -38,21 +38,15 @@ function countsText({ listed, unwanted, arrived, missing, recorded, mode, events
   ].join(', ')
 }
 
-export interface ProgressLines {
-  show(progress: ReconcileProgress): void
-  /** Removes the line from the terminal. */
-  end(): void
-}
-
 /** Shows a wait for the API at once. Otherwise the run would look stuck. */
-export function progressLines(output: ProgressOutput): ProgressLines {
-  const bar = progress(output)
-  return {
-    show({ listed, missing, recorded, share, wait }) {
-      const waiting = wait ? `, waiting ${Math.ceil(wait.waitMs / 1_000)} s: ${wait.why}` : ''
-      const note = `${missing} missing, ${recorded} recorded${waiting}`
-      bar.show({ done: listed, noun: 'listed', note, share, isUrgent: wait !== undefined })
-    },
-    end: bar.end,
-  }
+export function reconcileStep({
+  listed,
+  missing,
+  recorded,
+  share,
+  wait,
+}: ReconcileProgress): Omit<Step, 'noun'> {
+  const waiting = wait ? `, waiting ${Math.ceil(wait.waitMs / 1_000)} s: ${wait.why}` : ''
+  const note = `${missing} missing, ${recorded} recorded${waiting}`
+  return { done: listed, note, share, isUrgent: wait !== undefined }
 }

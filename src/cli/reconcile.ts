@@ -8,12 +8,13 @@ import { jsonLogger, logs } from '../observe/logs.ts'
 import { observers } from '../observe/observer.ts'
 import { ledgerSource } from '../operate/ledger-source.ts'
 import { type ReconcileReport, reconcile as reconcileSource } from '../operate/reconcile.ts'
-import type { ReconcileOptions } from '../reconcile/options.ts'
+import type { ReconcileOptions, ReconcileProgress } from '../reconcile/options.ts'
 import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, parseLimit, parseTime, usageError } from './command.ts'
+import { longWork, type Watch } from './long-work.ts'
 import { databaseOf, encryptionFrom, ledgersOf, schemaFrom, withLedger } from './open-ledger.ts'
 import { print, printJson, safe, safeBlock } from './print.ts'
-import { progressLines, reportText } from './reconcile-text.ts'
+import { reconcileStep, reportText } from './reconcile-text.ts'
 
 const usage = `hookonce reconcile <source> [--since 24h] [--until TIME] [--type PATTERN] [--dry-run | --record] [--limit N]
                    [--api-key env:NAME] [--api-url URL] [--config FILE] [--provider ID] [--tenant NAME]
@@ -62,8 +63,6 @@ const options = {
 
 type Values = ReturnType<typeof parse<typeof options>>['values']
 
-const progress = progressLines(process.stderr)
-
 export const reconcile: Command = {
   usage,
   async run(args) {
@@ -72,33 +71,26 @@ export const reconcile: Command = {
     if (!name) throw usageError({ usage }, 'give the name of a source')
     if (values['dry-run'] && values.record)
       throw usageError({ usage }, '--dry-run and --record exclude each other')
-    const interruption = new AbortController()
-    const interrupt = (): void => {
-      interruption.abort()
-      // A second signal ends the process at once.
-      process.once('SIGINT', () => process.exit(130))
-    }
-    process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
-    const report = await run(name, values, interruption.signal).finally(progress.end)
-    if (values.json) printJson(report)
-    else print(safeBlock(reportText(report)))
-    if (report.stopped) process.exitCode = report.stopped.reason === 'interrupted' ? 130 : 1
+    const { result, wasInterrupted } = await longWork('listed', (watch) => run(name, values, watch))
+    if (values.json) printJson(result)
+    else print(safeBlock(reportText(result)))
+    if (result.stopped && !wasInterrupted) process.exitCode = 1
   },
 }
 
-function run(name: string, values: Values, signal: AbortSignal): Promise<ReconcileReport> {
+function run(name: string, values: Values, watch: Watch): Promise<ReconcileReport> {
   const config = values.config ?? findConfigFile()
-  if (config === undefined) return runOnLedger(name, values, signal)
+  if (config === undefined) return runOnLedger(name, values, watch)
   const surplus = (['provider', 'tenant'] as const).find((option) => values[option] !== undefined)
   if (surplus) throw usageError({ usage }, `--${surplus} goes without a configuration: ${config} names it`)
-  return runOnConfig(name, { ...values, config }, signal)
+  return runOnConfig(name, { ...values, config }, watch)
 }
 
 /** The subscribers are the destinations of the configuration, as in `hookonce serve`. */
 async function runOnConfig(
   name: string,
   values: Values & { readonly config: string },
-  signal: AbortSignal,
+  watch: Watch,
 ): Promise<ReconcileReport> {
   const config = await readConfig(values.config, process.env)
   const source = config.sources[name]
@@ -106,7 +98,7 @@ async function runOnConfig(
     const known = Object.keys(config.sources).join(', ')
     throw usageError({ usage }, `${values.config} has no source "${name}" (there are: ${known})`)
   }
-  const given = reconcileOptions(source.provider, values, signal)
+  const given = reconcileOptions(source.provider, values, watch)
   const hooks = gatewayHooks(config, {
     database: config.database ?? databaseOf(process.env),
     schema: schemaFrom(process.env),
@@ -126,9 +118,9 @@ async function runOnConfig(
 }
 
 /** Uses the subscribers that the ledger knows: the app that registers them does not run here. */
-async function runOnLedger(name: string, values: Values, signal: AbortSignal): Promise<ReconcileReport> {
+async function runOnLedger(name: string, values: Values, watch: Watch): Promise<ReconcileReport> {
   const provider = values.provider ?? name
-  const given = reconcileOptions(provider, values, signal)
+  const given = reconcileOptions(provider, values, watch)
   return withLedger(values.dir, async (ledger) => {
     const {
       ledger: own,
@@ -164,7 +156,7 @@ const KEY_VARIABLES: Readonly<Record<string, string>> = {
  * Leaves out options that were not given. They are checked later: each provider rejects the options
  * of others.
  */
-function reconcileOptions(provider: string, values: Values, signal: AbortSignal): ReconcileOptions {
+function reconcileOptions(provider: string, values: Values, { signal, onProgress }: Watch): ReconcileOptions {
   const mode = values['dry-run'] ? 'report' : values.record ? 'record' : undefined
   const given = {
     apiKey: apiKeyOf(provider, values['api-key']),
@@ -182,7 +174,7 @@ function reconcileOptions(provider: string, values: Values, signal: AbortSignal)
     by: actorOf(values.by),
     why: values.why,
     signal,
-    onProgress: progress.show,
+    onProgress: (progress: ReconcileProgress) => onProgress(reconcileStep(progress)),
   }
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as unknown as ReconcileOptions

@@ -2,6 +2,7 @@ import { requireTenant, tenantNames } from '../operate/sources.ts'
 import { readStatus, type Status } from '../operate/status.ts'
 import { type Command, ledgerOptions, parse } from './command.ts'
 import { durationText } from './duration-text.ts'
+import { fitScreen, type Section, screenOf } from './fit-screen.ts'
 import { withLedger } from './open-ledger.ts'
 import { pausedLine } from './paused-line.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
@@ -32,9 +33,8 @@ export const status: Command = {
 
 const style = styleOf(process.stdout)
 
-/** Limits on table rows and remarks: more would not fit on one screen. */
-const MAX_ROWS = 15
-const MAX_REMARKS = 10
+/** The lines of facts have no rows that could be left out. */
+const MAX_WORKERS = 10
 
 function statusText(found: Status, column: TenantColumn): string {
   const { schema, workers, totals, outbox, paused, circuits, unattended } = found
@@ -56,15 +56,13 @@ function statusText(found: Status, column: TenantColumn): string {
     // Without any worker, the line about workers already reports it.
     ...(workers.length === 0 ? [] : unattended.map(unattendedLine)),
   ]
-  const blocks = [
-    facts.map(([name, value]) => `${name.padEnd(12)}${value}`).join('\n'),
+  const sections = [
+    { head: facts.map(([name, value]) => `${name.padEnd(12)}${value}`) },
     jobsTable(found, column),
     outboxTable(outbox),
-    firstOf(remarks, MAX_REMARKS)
-      .map((remark) => style.yellow(remark))
-      .join('\n'),
+    { rows: remarks.map((remark) => style.yellow(remark)) },
   ]
-  return blocks.filter(Boolean).join('\n\n')
+  return fitScreen(sections, screenOf(process.stdout))
 }
 
 function workersText({ workers, totals }: Status): string {
@@ -74,7 +72,7 @@ function workersText({ workers, totals }: Status): string {
     return waits === '' ? text : style.red(text)
   }
   const names = workers.map(({ host, pid, jobs }) => `${safe(host)} ${pid} (${jobs} running)`)
-  return `${workers.length} alive: ${firstOf(names, MAX_REMARKS).join(', ')}`
+  return `${workers.length} alive: ${firstOf(names, MAX_WORKERS).join(', ')}`
 }
 
 function attentionText({ attention, effectsUnknown }: Status['totals']): string {
@@ -91,13 +89,14 @@ function outboxText(outbox: Status['outbox']): string {
 }
 
 /** Omits idle subscribers. Subscribers that need a person come first. */
-function jobsTable({ jobs }: Status, column: TenantColumn): string {
+function jobsTable({ jobs }: Status, column: TenantColumn): Section {
   const busy = jobs
     .filter((row) => row.waiting + row.retrying + row.failed + row.attention > 0)
     .sort((a, b) => b.attention - a.attention || b.failed - a.failed || b.lagSeconds - a.lagSeconds)
   const idle = jobs.length - busy.length
   const idleText = `${idle} ${idle === 1 ? 'subscriber has' : 'subscribers have'} nothing to do`
-  if (busy.length === 0) return idle === 0 ? '' : idleText
+  const foot = idle === 0 ? [] : [idleText]
+  if (busy.length === 0) return { foot }
   const rows = busy.map((row) => [
     ...column.cell(row.tenant),
     safe(row.source),
@@ -107,23 +106,21 @@ function jobsTable({ jobs }: Status, column: TenantColumn): string {
     row.lagSeconds > 0 ? seconds(row.lagSeconds) : '-',
   ])
   const head = ['SOURCE', 'SUBSCRIBER', 'WAITING', 'RETRYING', 'FAILED', 'ATTENTION', 'OLDEST DUE']
-  const more = rows.length > MAX_ROWS ? [`… and ${rows.length - MAX_ROWS} more: --json lists all`] : []
-  return [
-    table([...column.head, ...head], rows.slice(0, MAX_ROWS)),
-    ...more,
-    ...(idle === 0 ? [] : [idleText]),
-  ].join('\n')
+  return { ...tableSection([...column.head, ...head], rows), foot }
 }
 
-function outboxTable(outbox: Status['outbox']): string {
+function outboxTable(outbox: Status['outbox']): Section {
   const rows = outbox.map((row) => [
     safe(row.topic),
     ...[row.waiting, row.failed].map(String),
     row.waiting > 0 ? seconds(row.lagSeconds) : '-',
   ])
-  if (rows.length === 0) return ''
-  const more = rows.length > MAX_ROWS ? [`… and ${rows.length - MAX_ROWS} more: --json lists all`] : []
-  return [table(['TOPIC', 'WAITING', 'FAILED', 'OLDEST'], rows.slice(0, MAX_ROWS)), ...more].join('\n')
+  return rows.length === 0 ? {} : tableSection(['TOPIC', 'WAITING', 'FAILED', 'OLDEST'], rows)
+}
+
+function tableSection(titles: readonly string[], cells: readonly (readonly string[])[]): Section {
+  const [head = '', ...rows] = table(titles, cells).split('\n')
+  return { head: [head], rows }
 }
 
 function strandedLines({ stranded, workers }: Status): string[] {

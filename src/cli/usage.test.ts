@@ -61,6 +61,11 @@ test('every option that a command accepts is in its usage, and so in its complet
   expect(missing).toEqual([])
 })
 
+test('every command takes --json, except those that print no result', () => {
+  const without = syntax.filter(({ options }) => !options.some(({ name }) => name === '--json'))
+  expect(without.map(({ name }) => name)).toEqual(['mcp'])
+})
+
 test('the usage is parsed into verbs, values and descriptions', () => {
   expect(syntaxNamed('token')?.verbs).toEqual(['create', 'list', 'revoke'])
   expect(syntaxNamed('completion')?.verbs).toEqual(['bash', 'zsh', 'fish', 'sources'])

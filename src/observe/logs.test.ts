@@ -44,7 +44,7 @@ test('a flood of refusals is ten lines per source and reason in ten seconds, and
   expect(lines.slice(11)).toEqual([
     [
       'warn',
-      { source: 'test', code: 'SIGNATURE_MISMATCH', detail: 'no 999', not_logged: 990 },
+      { source: 'test', code: 'SIGNATURE_MISMATCH', detail: 'no 999', status: 401, not_logged: 990 },
       'delivery refused … and 990 more',
     ],
   ])
@@ -125,6 +125,32 @@ test.each([
     attempt: 2,
     status: outcome,
   })
+})
+
+test.each([
+  [{ buried: false }, 'warn', 'retrying'],
+  [{ buried: true }, 'warn', 'failed'],
+  [{ buried: false, needsPerson: true }, 'error', 'attention'],
+] as const)('a rescue with %o names the event and the job', (more, level, status) => {
+  const { lines, logger } = capture()
+  const { source, subscriber, receiptId, eventKey } = attempt
+  const names = { source, subscriber, receiptId, eventKey, eventType: 'paid', objectId: 'in_1' }
+  logs(logger).rescue({ ...names, attempt: 2, ...more })
+  expect(lines.map(([at, fields]) => [at, fields])).toEqual([
+    [
+      level,
+      {
+        source: 'test',
+        event_key: 'evt_1',
+        event_type: 'paid',
+        object_id: 'in_1',
+        receipt_id: attempt.receiptId,
+        job: 'app',
+        attempt: 2,
+        status,
+      },
+    ],
+  ])
 })
 
 test('a delivery that was recorded without a key or type has its line, and a warning as rare as a refusal', () => {

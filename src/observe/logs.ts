@@ -67,9 +67,9 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
   }
 
   /** A refused delivery, or one that was recorded without its key or type. */
-  function logRefusal({ source, code, detail, outcome }: DeliveryFact): void {
+  function logRefusal({ source, code, detail, outcome, status }: DeliveryFact): void {
     const message = REFUSAL_LINES[outcome] ?? 'delivery recorded, although a documented field is missing'
-    limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail }), message)
+    limited(`${outcome} ${source} ${code}`, 'warn', () => ({ source, code, detail, status }), message)
   }
 
   return {
@@ -151,12 +151,20 @@ export function logs(logger: Logger, traceContext?: () => TraceContext | undefin
       else limited(kind, 'warn', fields, 'circuit stays open: a probe failed')
     },
     rescue(fact) {
+      const fields = () => ({
+        source: fact.source,
+        event_key: fact.eventKey,
+        event_type: fact.eventType,
+        object_id: fact.objectId,
+        receipt_id: fact.receiptId,
+        job: fact.subscriber,
+        attempt: fact.attempt,
+        status: fact.needsPerson ? 'attention' : fact.buried ? 'failed' : 'retrying',
+      })
       if (fact.needsPerson) {
-        const fields = () => ({ receipt_id: fact.receiptId, status: 'attention' })
         const message = 'job waits for a person: see `hookonce attention list`'
         return limited(`rescue ${message}`, 'error', fields, message)
       }
-      const fields = () => ({ receipt_id: fact.receiptId, status: fact.buried ? 'failed' : 'retrying' })
       const message = fact.buried
         ? 'job buried: too many workers died while running it'
         : 'job rescued from a worker that died'

@@ -216,6 +216,13 @@ export interface ChoreFact {
 
 export interface RescueFact {
   readonly receiptId: string
+  readonly source?: string | undefined
+  readonly subscriber?: string | undefined
+  readonly eventKey?: string | undefined
+  readonly eventType?: string | undefined
+  readonly objectId?: string | undefined
+  /** The attempt that the worker did not finish. */
+  readonly attempt?: number
   readonly buried: boolean
   /**
    * The job is in `attention`: its workers died too often, and the outcome of a call is unknown.

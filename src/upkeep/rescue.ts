@@ -4,7 +4,7 @@ import { type Rescue, type Rescued, rescueJobs } from '../ledger/jobs/rescue.ts'
 import { deadWorkers, forgetWorkers } from '../ledger/jobs/workers.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { type RescuedLane, rescueLanes } from '../ledger/outbox/lanes.ts'
-import type { Observer } from '../observe/observer.ts'
+import type { Observer, RescueFact } from '../observe/observer.ts'
 import type { Chore } from './chore.ts'
 
 /** Added to the lease, so that a heartbeat in transit still counts. */
@@ -65,7 +65,7 @@ async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Pr
     const question = { ...workers, shard, limit: BATCH }
     count += await inBatches(async () => {
       const rescued = await rescueOrphans({ pool, shards }, question)
-      for (const fact of rescued) observer.rescue(fact)
+      for (const job of rescued) observer.rescue(factOf(job))
       return rescued.length
     })
     count += await inBatches(async () => {
@@ -92,6 +92,21 @@ export async function rescueOrphans({ pool, shards }: LedgerTables, question: Re
     })
   }
   return rescued
+}
+
+function factOf(job: Rescued): RescueFact {
+  const { receiptId, attempt, buried, needsPerson } = job
+  return {
+    receiptId,
+    source: job.source ?? undefined,
+    subscriber: job.subscriberName ?? undefined,
+    eventKey: job.eventKey ?? undefined,
+    eventType: job.eventType ?? undefined,
+    objectId: job.objectId ?? undefined,
+    attempt,
+    buried,
+    needsPerson,
+  }
 }
 
 async function inBatches(rescueSome: () => Promise<number>): Promise<number> {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { mergeLedgers } from '../../src/observe/merge-ledgers.ts'
 import { type Meter, meter } from '../../src/observe/metrics.ts'
 import type { AttemptFact, DeliveryFact, MessageFact } from '../../src/observe/observer.ts'
 import type { MetricsSnapshot } from '../../src/observe/snapshot.ts'
@@ -66,7 +67,7 @@ const MESSAGES: readonly MessageFact['outcome'][] = [
   'crashed',
 ]
 
-/** A snapshot in which every metric has a sample. */
+/** A snapshot in which every metric has a sample, of a process with several ledgers. */
 export function fullSnapshot(busy: (made: Meter) => void): MetricsSnapshot {
   const made = meter()
   const { observer } = made
@@ -88,9 +89,10 @@ export function fullSnapshot(busy: (made: Meter) => void): MetricsSnapshot {
     stranded: 1,
     unattended: 1,
   }
-  return made.snapshot({
+  const snapshot = made.snapshot({
     jobs: [{ ...names, ...backlog, lagSeconds: 1 }],
     outbox: [{ topic: 'paid', waiting: 1, failed: 1, lagSeconds: 1 }],
     circuits: [{ ...names, isOpen: true }],
   })
+  return mergeLedgers([{ ledger: 'hookonce_0', snapshot }])
 }

@@ -56,6 +56,19 @@ const REASON = `case when $4::integer = 0 then 'its process stopped while runnin
          then 'POISON: ' || (j.crashes + 1)::text || ' workers died while running it; in the last ${BURIED_AT - ALONE_FROM} crashes it ran alone in its process'
          else 'its worker died while running it' end`
 
+/*
+ * The names of the rescued runs, for logs. OFFSET keeps the search of each receipt by its key. The
+ * joins lose no run, because a run in `attention` must be handled even if its names are missing.
+ */
+const NAMES = `s.source, s.name as "subscriberName", e.event_key as "eventKey", e.event_type as "eventType",
+     e.object_id as "objectId"`
+const NAMED = `left join ledger.subscriber s on s.id = r.subscriber
+   left join lateral (
+     select i.event_key, i.event_type, i.object_id from ledger.receipt i
+     where i.shard = $1::smallint and i.id = r.receipt_id
+     offset 0
+   ) e on true`
+
 const RESCUE = statement(
   'rescue',
   `with orphan as materialized (
@@ -90,8 +103,10 @@ const RESCUE = statement(
      where j.state = 'attention'
      order by j.receipt_id, j.subscriber, call.started_at
    )
-   select receipt_id as "receiptId", subscriber, state = 'failed' as buried, state = 'attention' as "needsPerson"
-   from rescued`,
+   select r.receipt_id as "receiptId", r.subscriber, r.attempt, r.state = 'failed' as buried,
+     r.state = 'attention' as "needsPerson", ${NAMES}
+   from rescued r
+   ${NAMED}`,
   { only: 'plain' },
 )
 
@@ -130,9 +145,10 @@ const RESCUE_ONLY = statement(
      where j.shard = $1::smallint and j.receipt_id = o.receipt_id and j.subscriber = o.subscriber
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, j.state, j.reason, o.effect_shard, o.effect_id
    )
-   select receipt_id as "receiptId", subscriber, fence - 1 as fence, attempt, started_at::text as "startedAt",
-     state::text as state, reason, effect_shard as "effectShard", effect_id as "effectId"
-   from rescued`,
+   select r.receipt_id as "receiptId", r.subscriber, r.fence - 1 as fence, r.attempt, r.started_at::text as "startedAt",
+     r.state::text as state, r.reason, r.effect_shard as "effectShard", r.effect_id as "effectId", ${NAMES}
+   from rescued r
+   ${NAMED}`,
 )
 
 const TELL_RESCUED = statement(
@@ -150,11 +166,8 @@ const ASK = statement(
    from json_to_recordset($2::json) i(receipt_id uuid, subscriber integer, effect_shard smallint, effect_id uuid)`,
 )
 
-interface RescuedRun {
-  readonly receiptId: string
-  readonly subscriber: number
+interface RescuedRun extends Omit<Rescued, 'buried' | 'needsPerson'> {
   readonly fence: number
-  readonly attempt: number
   readonly startedAt: string
   readonly state: string
   readonly reason: string
@@ -181,9 +194,8 @@ function rescueDistributed(db: Queryable, rescue: Rescue): Promise<Rescued[]> {
     if (told.length > 0)
       await change(client, TELL_RESCUED, [shard, JSON.stringify(told), isCrash ? 'crashed' : 'returned'])
     if (asked.length > 0) await change(client, ASK, [shard, JSON.stringify(asked)])
-    return runs.map(({ receiptId, subscriber, state }) => ({
-      receiptId,
-      subscriber,
+    return runs.map(({ state, ...run }) => ({
+      ...run,
       buried: state === 'failed',
       needsPerson: state === 'attention',
     }))
@@ -201,6 +213,12 @@ export interface Rescue {
 export interface Rescued {
   readonly receiptId: string
   readonly subscriber: number
+  readonly attempt: number
+  readonly source: string | null
+  readonly subscriberName: string | null
+  readonly eventKey: string | null
+  readonly eventType: string | null
+  readonly objectId: string | null
   readonly buried: boolean
   /** It would have failed for good, but the outcome of one of its calls is unknown. */
   readonly needsPerson: boolean

@@ -161,6 +161,9 @@ describe('hookonce completion', () => {
 
   test('sources is silent if there is no ledger, or it cannot be reached', async () => {
     const dir = temporaryDirectory()
+    const json = await cli(['completion', 'sources', '--json', '--dir', dir])
+    expect(json).toMatchObject({ code: 0, stdout: '[]\n', stderr: '' })
+    expect((await cli(['completion', 'bash', '--json'])).stderr).toContain('--json goes with sources')
     expect(await cli(['completion', 'sources', '--dir', dir])).toMatchObject({
       code: 0,
       stdout: '',

@@ -27,7 +27,9 @@ test('a gateway encrypts with HOOKONCE_ENCRYPTION_KEY, and the commands read, ro
   const db = await freshDatabase()
   const app = await destination()
   const key = (await cli(['encryption', 'key'])).stdout.trim()
-  expect(Buffer.from(key, 'base64')).toHaveLength(32)
+  const other = (await cli(['encryption', 'key', '--json'])).json<{ key: string }>()
+  for (const made of [key, other.key]) expect(Buffer.from(made, 'base64')).toHaveLength(32)
+  expect(other.key).not.toBe(key)
   const id = await serveOne(db, configTo(app.url), { HOOKONCE_ENCRYPTION_KEY: key })
   expect(app.bodies).toEqual(['{"id":"evt_1","type":"invoice.paid"}'])
 

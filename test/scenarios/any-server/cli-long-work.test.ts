@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { cli } from '../../support/cli.ts'
+import { cli, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { API_KEY, stripeApi } from '../../support/provider-api.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { CTRL_C, cliInTerminal } from '../../support/terminal.ts'
 import { until } from '../../support/until.ts'
@@ -201,4 +204,65 @@ test.each([
   expect(rest.json()).toMatchObject({ [verb.noun]: 50, isComplete: true })
   expect(await db.number(verb.left)).toBe(0)
   expect(await db.number('select count(*) from hookonce.audit')).toBe(2)
+})
+
+describe('hookonce import', () => {
+  test('shows a bar, stops at Ctrl-C, and the next run does the rest', async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url }
+    await seedJobs(db, 1)
+    const file = join(temporaryDirectory(), 'keys')
+    // Long keys, so that the first batch of 1,000 is a part of the chunks of the file.
+    const keys = Array.from({ length: 3_000 }, (_, n) => `evt_${n}_${'x'.repeat(200)}`)
+    writeFileSync(file, `${keys[1_500]}\n`)
+    expect(await cli(['import', 'test', file, '--why', 'switch'], env)).toMatchObject({ code: 0 })
+    writeFileSync(file, `${keys.join('\n')}\n`)
+    const imported = `select count(*) from hookonce.receipt where secret = -1`
+
+    // The second batch waits for the end of this transaction, to see whether its key is taken.
+    const release = await hold(db, 'delete from hookonce.receipt where event_key = $1', [keys[1_500]])
+    const terminal = cliInTerminal(['import', 'test', file, '--why', 'switch'], env)
+    await waitsForLock(db)
+    await terminal.shows(/\r\x1b\[K\[#+-+\] 1000 keys, \d\d %/)
+    terminal.type(CTRL_C)
+    await terminal.shows('stopping after the current step')
+    await release()
+    expect(await terminal.ended()).toBe(130)
+    expect(terminal.output()).toContain('test: 2000 keys read, 1999 imported, 1 known already')
+    expect(terminal.output()).toContain('stopped before the end')
+    expect(await db.number(imported)).toBe(2_000)
+
+    const rest = await cli(['import', 'test', file, '--why', 'switch', '--json'], env)
+    expect(rest.json()).toMatchObject({ read: 3_000, imported: 1_000, known: 2_000, isComplete: true })
+    expect(await db.number(imported)).toBe(3_000)
+  })
+})
+
+describe('hookonce reconcile', () => {
+  test('shows a bar, stops at Ctrl-C, and the next run does the rest', async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url, STRIPE_API_KEY: API_KEY }
+    await seedJobs(db, 1, { source: 'stripe' })
+    const api = await stripeApi(
+      [400, 300, 200, 100].map((age) => ({ id: `evt_${age}`, type: 'invoice.paid', age })),
+    )
+    // Two pages to the oldest event, and one of them again. The third request gets no answer.
+    api.fault = (_url, count) => (count === 3 ? new Promise(() => undefined) : undefined)
+    const args = ['reconcile', 'stripe', '--since', '1h', '--type', 'invoice.*', '--api-url', api.url]
+    const recorded = `select count(*) from hookonce.receipt where secret = 0`
+    const terminal = cliInTerminal(args, env)
+    await terminal.shows(/\r\x1b\[K\[#+-*\] 2 listed, \d\d %/)
+    await until('two events are recorded', async () => (await db.number(recorded)) === 2)
+    terminal.type(CTRL_C)
+    await terminal.shows('stopping after the current step')
+    expect(await terminal.ended()).toBe(130)
+    expect(terminal.output()).toContain('2 missing, 2 recorded')
+    expect(terminal.output()).toContain('not complete: the run was interrupted')
+    expect(await db.number(recorded)).toBe(2)
+
+    api.fault = () => undefined
+    const rest = await cli([...args, '--json'], env)
+    expect(rest.json()).toMatchObject({ arrived: 2, recorded: 2 })
+    expect(await db.number(recorded)).toBe(4)
+  })
 })

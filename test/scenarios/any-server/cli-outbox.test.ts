@@ -103,6 +103,20 @@ test.each([
   expect(ended.stderr).toContain(says)
 })
 
+test('a message is shown with every digit of its payload, and no header controls the terminal', async () => {
+  const db = await freshDatabase()
+  const env = { DATABASE_URL: db.url }
+  const { id } = newMessage('m1')
+  const payload = '{"amount":12345678901234567890}'
+  await commitMessages(db, { ...newMessage('m1'), payload, headers: { 'x-note': 'a\u001b[2Jb' } })
+
+  const shown = (await cli(['outbox', 'show', id, '--json'], env)).json<Record<string, unknown>>()
+  expect(shown).toMatchObject({ id, payloadText: payload, headers: { 'x-note': 'a\u001b[2Jb' } })
+  const text = (await cli(['outbox', 'show', id], env)).stdout
+  expect(text).toContain(payload)
+  expect(text).toMatch(/^header +x-note: a\uFFFD\[2Jb$/m)
+})
+
 test('an unknown message is reported', async () => {
   const db = await freshDatabase()
   const ended = await cli(['outbox', 'show', 'abcdef'], { DATABASE_URL: db.url })

@@ -261,7 +261,7 @@ test('--check prints a summary of the examples, and no secret', async () => {
 })
 
 test('the JSON Schema is printed as it is shipped', async () => {
-  const printed = await cli(['config-schema'])
+  const printed = await cli(['config-schema', '--json'])
   expect(printed.code).toBe(0)
   expect(printed.stdout).toBe(readFileSync(join(ROOT, 'dist/gateway/config.schema.json'), 'utf8'))
 })

@@ -7,6 +7,7 @@ import {
   type ChoreFact,
   type MessageFact,
   observers,
+  type RescueFact,
   type TroubleFact,
 } from '../../../src/observe/observer.ts'
 import { rescue } from '../../../src/upkeep/rescue.ts'
@@ -82,6 +83,34 @@ test('after an outage no worker is declared dead before it could have renewed it
   expect(await heartbeat(db.pool, worker, 30_000)).toBe(true)
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 hour'`)
   expect(await rescue(ledgerOf(db), { ...heard, contactMs: 30_000 })).toBe(5)
+})
+
+test('a rescue is reported with the names of the event and the job', async () => {
+  const db = await freshDatabase()
+  const subscriber = await seedJobs(db, 1)
+  await db.rows(`update hookonce.receipt set object_id = 'in_1'`)
+  const worker = await seedWorker(db)
+  await leaseAll(db, worker, subscriber)
+  await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute'`)
+  const facts: RescueFact[] = []
+  const observer = observers([{ rescue: (fact) => void facts.push(fact) }])
+  expect(await rescue(ledgerOf(db), { ...heard, observer })).toBe(1)
+  const [receipt] = await db.rows<{ id: string; key: string }>(
+    'select id, event_key as key from hookonce.receipt',
+  )
+  expect(facts).toEqual([
+    {
+      receiptId: receipt?.id,
+      source: 'test',
+      subscriber: 'app',
+      eventKey: receipt?.key,
+      eventType: 'count.seed',
+      objectId: 'in_1',
+      attempt: 1,
+      buried: false,
+      needsPerson: false,
+    },
+  ])
 })
 
 test('a message whose relay died is reported with its topic and its key', async () => {
