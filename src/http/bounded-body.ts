@@ -82,8 +82,8 @@ export function tooLarge({ maxBodyBytes }: Pick<BodyLimits, 'maxBodyBytes'>): Bo
   return { ok: false, code: 'BODY_TOO_LARGE', detail: `the body has more than ${maxBodyBytes} bytes` }
 }
 
-function overloaded(): BodyFault {
-  return { ok: false, code: 'OVERLOADED', detail: 'there is no room for more bytes of bodies' }
+export function overloaded(detail = 'there is no room for more bytes of bodies'): BodyFault {
+  return { ok: false, code: 'OVERLOADED', detail }
 }
 
 export function alreadyRead(howToKeepBytes: string): BodyFault {

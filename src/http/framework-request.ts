@@ -29,13 +29,21 @@ export function rawResponse(response: NodeResponse): ServerResponse {
  */
 export function keptBytes(request: object): Buffer | undefined {
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
-  if (typeof rawBody === 'string') return Buffer.from(rawBody)
   return bufferOf(rawBody) ?? bufferOf(body)
 }
 
 /** instanceof would fail: test runners have their own Uint8Array. */
 function bufferOf(bytes: unknown): Buffer | undefined {
   return types.isUint8Array(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined
+}
+
+/**
+ * The text that a parser kept in `rawBody`, as koa-bodyparser does. Decoding loses a byte order mark
+ * and bytes that are not UTF-8, so kept bytes are better.
+ */
+export function keptRawText(request: object): Buffer | undefined {
+  const { rawBody } = request as { rawBody?: unknown }
+  return typeof rawBody === 'string' ? Buffer.from(rawBody) : undefined
 }
 
 /** The bytes of a body that was read as text and not parsed. For a stream that has ended. */

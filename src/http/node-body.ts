@@ -5,9 +5,17 @@ import {
   type BodyLimits,
   BoundedBody,
   boundedBytes,
+  isFault,
   tooLarge,
 } from './bounded-body.ts'
-import { howToKeepBytes, keptBytes, keptText, type NodeRequest, rawRequest } from './framework-request.ts'
+import {
+  howToKeepBytes,
+  keptBytes,
+  keptRawText,
+  keptText,
+  type NodeRequest,
+  rawRequest,
+} from './framework-request.ts'
 import type { Share } from './held-bytes.ts'
 import { dropParsedBytes, parsedBytes } from './parsed-bytes.ts'
 
@@ -19,9 +27,9 @@ import { dropParsedBytes, parsedBytes } from './parsed-bytes.ts'
  */
 
 /**
- * The bytes of a signed request: those that an earlier parser kept, or those of the stream. Returns
- * a fault if a parser consumed the stream and kept no bytes. Synchronous for kept bytes, which
- * saves the caller a turn of the event loop.
+ * The bytes of a signed request: those that an earlier parser kept, those kept while it read, the
+ * text that it kept, or those of the stream. Returns a fault if a parser consumed the stream and
+ * nothing was kept. Synchronous for kept bytes, which saves the caller a turn of the event loop.
  */
 export function readSignedBody(
   given: NodeRequest,
@@ -30,12 +38,15 @@ export function readSignedBody(
 ): Uint8Array | BodyFault | Promise<Uint8Array | BodyFault> {
   const request = rawRequest(given)
   const wasRead = request.readableEnded
-  const kept = keptBytes(given) ?? (wasRead ? (parsedBytes(request) ?? keptText(given)) : undefined)
-  if (kept) return boundedBytes(kept, limits, share)
+  const bytes = keptBytes(given) ?? (wasRead ? parsedBytes(request) : undefined)
+  if (bytes && !isFault(bytes)) return boundedBytes(bytes, limits, share)
+  const text = keptRawText(given) ?? (wasRead ? keptText(given) : undefined)
+  if (text) return boundedBytes(text, limits, share)
   if (!wasRead) {
     dropParsedBytes(request)
     return consumeNodeBody(request, limits, share)
   }
+  if (bytes) return bytes
   return hasBody(request) ? alreadyRead(howToKeepBytes(given)) : new Uint8Array()
 }
 

@@ -1,5 +1,6 @@
 import * as diagnostics from 'node:diagnostics_channel'
 import { IncomingMessage, ServerResponse } from 'node:http'
+import { type BodyFault, overloaded } from './bounded-body.ts'
 import { HeldBytes, type Share } from './held-bytes.ts'
 
 /*
@@ -9,8 +10,12 @@ import { HeldBytes, type Share } from './held-bytes.ts'
  * then on, the chunks that Node pushes into the stream are also kept here, until the response ends.
  *
  * The path of a mount is not known before its first request, so this watches every request of the
- * process whose body the usual parsers read. Chunks are kept by reference, within two limits. Above
- * them the chunks are dropped, and a delivery gets `BODY_ALREADY_READ`, as without this file.
+ * process whose body the usual parsers read. Chunks are kept by reference, within two limits. A body
+ * over its own limit is not kept, and a delivery gets `BODY_ALREADY_READ`, as without this file.
+ *
+ * If all bodies together are over their limit, the oldest are evicted. A delivery reaches hookonce
+ * soon after its parser, so the oldest usually belong to responses that other routes are still
+ * sending. A delivery whose bytes were evicted gets `OVERLOADED`, and its sender retries.
  */
 
 /** The default of `limits.maxBodyBytes`. The usual parsers refuse bodies over 100 kB or 1 MB. */
@@ -21,6 +26,8 @@ const MAX_TOTAL_BYTES = 64 * 1024 * 1024
 const PARSED_TYPES = /^(?:application\/(?:[\w.+-]*json|[\w.+-]*xml|x-www-form-urlencoded)|text\/)/i
 
 const held = new HeldBytes(MAX_TOTAL_BYTES)
+/** Bodies with bytes, by the arrival of their first chunk. */
+const holders = new Set<KeptBody>()
 const bodies = new WeakMap<IncomingMessage, KeptBody>()
 let isWatching = false
 
@@ -37,8 +44,11 @@ export function keepParsedBytes(): void {
   })
 }
 
-/** The whole body of a request whose stream has ended, or undefined if it was not kept. */
-export function parsedBytes(request: IncomingMessage): Buffer | undefined {
+/**
+ * The whole body of a request whose stream has ended, or undefined if it was not kept. Returns a
+ * fault if it was evicted.
+ */
+export function parsedBytes(request: IncomingMessage): Buffer | BodyFault | undefined {
   return bodies.get(request)?.bytes()
 }
 
@@ -59,10 +69,18 @@ function keep(request: IncomingMessage, response: ServerResponse): void {
   response.once('close', () => body.drop())
 }
 
+function evictOldest(): void {
+  for (const body of holders) {
+    if (held.hasRoomFor(0)) return
+    body.evict()
+  }
+}
+
 class KeptBody {
   readonly #share: Share
   #chunks: Buffer[] | undefined = []
   #size = 0
+  #wasEvicted = false
 
   constructor(share: Share) {
     this.#share = share
@@ -71,16 +89,25 @@ class KeptBody {
   add(chunk: Buffer): void {
     if (this.#chunks === undefined) return
     this.#size += chunk.length
-    if (this.#share.hold(chunk.length) && this.#size <= MAX_BODY_BYTES) this.#chunks.push(chunk)
-    else this.drop()
+    if (this.#size > MAX_BODY_BYTES) return this.drop()
+    this.#chunks.push(chunk)
+    holders.add(this)
+    if (!this.#share.hold(chunk.length)) evictOldest()
   }
 
-  bytes(): Buffer | undefined {
+  bytes(): Buffer | BodyFault | undefined {
+    if (this.#wasEvicted) return overloaded('other requests of this process left no room for this body')
     return this.#chunks && Buffer.concat(this.#chunks, this.#size)
+  }
+
+  evict(): void {
+    this.#wasEvicted = true
+    this.drop()
   }
 
   drop(): void {
     this.#chunks = undefined
     this.#share.release()
+    holders.delete(this)
   }
 }

@@ -25,6 +25,20 @@ export async function readFetchBody(
   return body
 }
 
+/** For a body whose bytes are lost: a read of this stream ends with the fault. */
+export function lostBody(fault: BodyFault): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.error(new LostBody(fault)) })
+}
+
+class LostBody extends Error {
+  readonly fault: BodyFault
+
+  constructor(fault: BodyFault) {
+    super(fault.detail)
+    this.fault = fault
+  }
+}
+
 /** Reads until the end or a fault. The caller cancels the unread rest. */
 export function readChunks(
   read: ReadChunk,
@@ -56,6 +70,8 @@ export function readChunks(
       }
     }
     deadlines.watch(onStalled)
-    readAll().catch((error) => end(body.incomplete(`the body broke off (${String(error)})`)))
+    readAll().catch((error) =>
+      end(error instanceof LostBody ? error.fault : body.incomplete(`the body broke off (${String(error)})`)),
+    )
   })
 }

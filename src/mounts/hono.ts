@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Doors, Entry } from '../delivery/doors.ts'
 import { parsedBytes } from '../http/parsed-bytes.ts'
+import { lostBody } from '../http/pulled-body.ts'
 
 /** The part of Hono's context that is used. */
 export interface HonoContext {
@@ -29,6 +30,7 @@ interface KeptBody {
 /**
  * A middleware may have read the body. Hono caches the result, and only these three forms still
  * have the bytes: parsed JSON (Hono 3) and forms do not. On Node, the bytes of those are kept too.
+ * Text is the last choice: decoding loses a byte order mark and bytes that are not UTF-8.
  */
 async function withKeptBody(
   { raw, bodyCache }: HonoContext['req'],
@@ -36,6 +38,10 @@ async function withKeptBody(
 ): Promise<Request> {
   if (!raw.bodyUsed) return raw
   const { arrayBuffer, blob, text }: KeptBody = bodyCache
-  const body = (await (arrayBuffer ?? blob ?? text)) ?? (incoming && parsedBytes(incoming))
-  return body === undefined ? raw : new Request(raw, { body })
+  const parsed = incoming && parsedBytes(incoming)
+  const bytes = (await (arrayBuffer ?? blob)) ?? parsed
+  if (bytes && !('code' in bytes)) return new Request(raw, { body: bytes })
+  const body = await text
+  if (body !== undefined) return new Request(raw, { body })
+  return bytes ? new Request(raw, { body: lostBody(bytes), duplex: 'half' }) : raw
 }

@@ -1,17 +1,19 @@
 import { spawnSync } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { json } from 'node:stream/consumers'
+import type { RequestHandler } from 'express'
 import type { MiddlewareHandler } from 'hono'
 import type { Middleware } from 'koa'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Hookonce, hookonce } from '../../src/index.ts'
 import { inline } from '../../src/inline/index.ts'
 import { memoryKeys } from '../../src/keys/index.ts'
-import { meta } from '../../src/sources/index.ts'
+import { custom, meta } from '../../src/sources/index.ts'
 import { freshDatabase, makeDatabase } from '../support/database.ts'
 import { receiving, silent } from '../support/receiver.ts'
-import { signed, testSource } from '../support/source.ts'
+import { SENDER, signed, testSource } from '../support/source.ts'
 import {
   expressApp,
   fastifyApp,
@@ -158,6 +160,13 @@ const EVENT = signed('{ "id": "evt_1",  "type": "a", "amount": 1.0, "name": "Ün
 const deliver = (url: string, event = EVENT, contentType = 'application/json') =>
   fetch(`${url}/webhooks/test`, { ...event, headers: { ...event.headers, 'content-type': contentType } })
 
+/** A sender of forms that names its events in headers. */
+const formSource = custom({
+  ...SENDER,
+  body: 'form',
+  event: { key: 'header:test-id', type: 'header:test-type' },
+})
+
 /** One receiver for all mounts that work. Each mount has its own event. */
 let db: Awaited<ReturnType<typeof makeDatabase>>
 let hooks: Hookonce<{ test: ReturnType<typeof testSource> }>
@@ -217,6 +226,51 @@ describe.each(MAJORS)('%s major', (major) => {
       const order = { ...event, headers: { 'content-type': 'application/json' } }
       expect((await fetch(`${url}/orders`, order)).status).toBe(200)
     }
+  })
+
+  test('Express, below express.json(): responses in progress do not take the room of a delivery', async () => {
+    const db = await freshDatabase()
+    const url = await streamingExpress()(major, receiving(db).hooks)
+    await fillWithResponses(url)
+    expect((await deliver(url)).status).toBe(202)
+  })
+
+  test('Express, below express.json(): a delivery whose bytes had to go is retried', async () => {
+    const db = await freshDatabase()
+    const { gate, hold } = holding()
+    const url = await streamingExpress(hold)(major, receiving(db).hooks)
+    const held = deliver(url)
+    await once(gate, 'reached')
+    await fillWithResponses(url)
+    gate.emit('open')
+    const reply = await held
+    expect([reply.status, await reply.json()]).toEqual([503, { error: 'OVERLOADED' }])
+    expect(reply.headers.get('retry-after')).not.toBeNull()
+    expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
+    expect((await deliver(url)).status).toBe(202)
+  })
+
+  test.each([
+    ['a byte order mark', '\ufeffname=x', 202],
+    // The signature matches. An event in another encoding cannot be read.
+    ['bytes that are not UTF-8', Buffer.from('name=\xdc', 'latin1'), 400],
+  ])('Koa, below koa-bodyparser, which keeps text: %s', async (_, text, status) => {
+    const db = await freshDatabase()
+    const { hooks, stop } = receiving(db, { sources: { test: formSource } })
+    const url = await koaApp('koa-bodyparser')(major, hooks)
+    const body = Buffer.from(text)
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      'test-id': 'evt_1',
+      'test-type': 'a',
+    }
+    const event = { method: 'POST', body, headers: formSource.sign({ body, headers }) }
+    expect((await fetch(`${url}/webhooks/test`, event)).status).toBe(status)
+    await stop()
+    expect(await db.rows('select body from hookonce.receipt')).toEqual(status === 202 ? [{ body }] : [])
+    expect(await db.rows('select code from hookonce.rejection')).toEqual(
+      status === 400 ? [{ code: 'BODY_UNPARSABLE' }] : [],
+    )
   })
 
   test('Express, below express.json(): a body that is too large to keep is refused', async () => {
@@ -290,6 +344,65 @@ describe.each(MAJORS)('%s major', (major) => {
     expect((await deliver(await honoApp()(major, limited(['127.0.0.1'])))).status).toBe(202)
     expect((await deliver(await honoApp()(major, limited(['192.0.2.1'])))).status).toBe(403)
   })
+})
+
+/** Below express.json(): a route whose response stays open, and deliveries that `before` may hold. */
+function streamingExpress(before: RequestHandler = (_request, _response, next) => next()): Start {
+  return expressApp(
+    (app, receiver) => {
+      app.post('/stream', (_request, response) => void response.write('open'))
+      app.use('/webhooks', before, receiver.express())
+    },
+    (express) => express.json({ limit: '20mb', strict: false }),
+  )
+}
+
+/** Holds the first delivery between its parser and hookonce. */
+function holding(): { gate: EventEmitter; hold: RequestHandler } {
+  const gate = new EventEmitter()
+  let isFirst = true
+  return {
+    gate,
+    hold: (_request, _response, next) => {
+      if (!isFirst) return next()
+      isFirst = false
+      gate.once('open', () => next()).emit('reached')
+    },
+  }
+}
+
+/** Open responses to requests whose bodies take all bytes that are kept: 16 times 4 MiB. */
+async function fillWithResponses(url: string): Promise<void> {
+  // A response that nobody refers to is collected, which closes its connection.
+  const open: Response[] = []
+  onTestFinished(async () => {
+    for (const { body } of open) await body?.cancel()
+  })
+  const body = `"${'x'.repeat(4 * 1024 * 1024 - 2)}"`
+  const headers = { 'content-type': 'application/json' }
+  while (open.length < 16) open.push(await fetch(`${url}/stream`, { method: 'POST', body, headers }))
+  expect(new Set(open.map(({ status }) => status))).toEqual(new Set([200]))
+}
+
+test('Hono 3, below a middleware that reads JSON: a delivery whose bytes had to go is retried', async () => {
+  const gate = new EventEmitter()
+  const reads: MiddlewareHandler = async (c, next) => {
+    await c.req.json()
+    if (c.req.path === '/stream')
+      return c.body(new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('open')) }))
+    gate.emit('reached')
+    await once(gate, 'open')
+    return next()
+  }
+  const db = await freshDatabase()
+  const url = await honoApp(reads)('previous', receiving(db).hooks)
+  const held = deliver(url)
+  await once(gate, 'reached')
+  await fillWithResponses(url)
+  gate.emit('open')
+  const reply = await held
+  expect([reply.status, await reply.json()]).toEqual([503, { error: 'OVERLOADED' }])
+  expect(await db.number('select count(*) from hookonce.receipt')).toBe(0)
 })
 
 test('hooks.fetch needs no `this`, and takes what platforms pass besides the request', async () => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type BodyFault, type BodyLimits, isFault } from '../../http/bounded-body.ts'
-import { keptBytes } from '../../http/framework-request.ts'
+import { keptBytes, keptRawText } from '../../http/framework-request.ts'
 import type { Share } from '../../http/held-bytes.ts'
 import { hasBody, peekNodeBody } from '../../http/node-body.ts'
 import { readChunks, readFetchBody } from '../../http/pulled-body.ts'
@@ -22,7 +22,7 @@ export async function readBody(
   limits: KeyedBodyLimits,
   parsed: object = request,
 ): Promise<Uint8Array> {
-  const kept = keptBytes(parsed)
+  const kept = keptBytes(parsed) ?? keptRawText(parsed)
   if (kept) return kept
   // Nothing is read then: an empty stream would end before the handler listens.
   if (!hasBody(request)) return new Uint8Array()

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { sign, stripe } from 'hookonce/sources'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { invoiceHooks } from '../../../examples/migrate/processed-events.ts'
 import { queueHooks } from '../../../examples/migrate/queue.ts'
 import { redisApp } from '../../../examples/migrate/redis-set-nx.ts'
+import { cli, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 
@@ -97,6 +100,46 @@ test('the work of a queue runs as a subscriber, once per event, with a stable ke
     (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 1 ? true : undefined,
   )
   expect(ran).toEqual(['evt_1'])
+})
+
+test('the keys that the page exports from pg-boss make later deliveries duplicates', async () => {
+  const db = await freshDatabase()
+  // The columns of pg-boss 12 that the export and the old route use.
+  await db.pool.query(`
+    create schema pgboss;
+    create table pgboss.job (
+      id uuid not null default gen_random_uuid(), name text not null, data jsonb,
+      state text not null default 'created', singleton_key text, primary key (name, id));
+    insert into pgboss.job (name, data, state, singleton_key)
+      select name, jsonb_build_object('id', key, 'type', 'invoice.paid'), state, key from (values
+        ('webhooks', 'evt_done', 'completed'), ('webhooks', 'evt_waits', 'retry'), ('mail', 'evt_mail', 'completed')
+      ) as jobs (name, key, state)`)
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/migrate/queue.md'), 'utf8')
+  const [, select = '', args = ''] =
+    /copy \((.+?)\) to stdout csv header" \\\n +\| npx hookonce import (stripe --format csv) /.exec(page) ??
+    []
+  const keys = await db.rows<{ key: string }>(select)
+  const file = join(temporaryDirectory(), 'keys')
+  writeFileSync(file, ['key', ...keys.map(({ key }) => key), ''].join('\n'))
+  const ran: string[] = []
+  const hooks = queueHooks(db.url, SECRET, {
+    handle: async (event) => void ran.push((event as { id: string }).id),
+  })
+  onTestFinished(() => hooks.stop())
+  await hooks.start()
+  const imported = await cli(['import', ...args.split(' '), file, '--why', 'switch'], {
+    DATABASE_URL: db.url,
+    HOOKONCE_LEDGERS: '',
+  })
+  expect(imported.stdout).toBe('stripe: 1 keys read, 1 imported, 0 known already, 0 repeated\n')
+  const statuses: number[] = []
+  for (const key of ['evt_done', 'evt_waits', 'evt_mail'])
+    statuses.push((await hooks.fetch(request(key, 'in_1'))).status)
+  expect(statuses).toEqual([200, 202, 202])
+  await until('both new jobs are processed', async () =>
+    (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 2 ? true : undefined,
+  )
+  expect(ran.sort()).toEqual(['evt_mail', 'evt_waits'])
 })
 
 test('the work that Redis marked runs as an effect, once per invoice', async () => {
