@@ -2,7 +2,7 @@ import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, ledgerNames } from '../model/ledger-names.ts'
 import { listLedgers } from '../operate/ledgers.ts'
 import { isOnCitus, migrateDatabase, moveLedger } from '../operate/migrate.ts'
-import { moveTenant } from '../operate/move-tenant.ts'
+import { type Moved, moveTenant } from '../operate/move-tenant.ts'
 import { isSet } from '../operate/tables.ts'
 import { actorOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, parseDuration, usageError } from './command.ts'
@@ -18,8 +18,11 @@ Needs HOOKONCE_LEDGERS: the number of ledgers, or the option \`ledgers\` as JSON
 
 list shows each ledger, whether it can be read, and its tenants.
 add creates the next ledger in DATABASE_URL, and prints what to set. The new ledger is distributed if the first one is.
+For a ledger on another server, raise \`count\` and add its URL to \`placement\` in HOOKONCE_LEDGERS instead, and run
+\`hookonce migrate\`.
 move moves a tenant with all of its events to another ledger. Deliveries of the tenant get 503 meanwhile. Runs that
-take longer than --drain run again there. If the move is interrupted, start it again: it continues.
+take longer than --drain run again there. If the move is interrupted, start it again: it continues. To cancel it before
+it switches, move the tenant to its old ledger.
 move --node moves a whole ledger to another node of its Citus cluster while the ledger is in use.`
 
 export const ledgers: Command = {
@@ -48,8 +51,13 @@ export const ledgers: Command = {
       return moveTenant(all, { tenant, to, drainMs, onStep: (step) => void onStep(step) }, reason)
     })
     if (values.json) printJson(moved)
-    else print(safe(`moved ${moved.tenant} from ${moved.from} to ${moved.to}`))
+    else print(safe(sentenceOf(moved)))
   },
+}
+
+function sentenceOf({ tenant, from, to, cancelled }: Moved): string {
+  if (cancelled === undefined) return `moved ${tenant} from ${from} to ${to}`
+  return `cancelled the move of ${tenant} to ${cancelled}: it stays in ${to}`
 }
 
 interface ListValues {

@@ -271,7 +271,7 @@ function isUnmade(error: unknown): boolean {
 /** The ledger cannot answer now. */
 const DOWN: readonly string[] = ['LEDGER_DOWN', 'DATABASE_UNREACHABLE', 'QUERY_TIMEOUT', 'OVERLOADED']
 
-function isDown(error: unknown): boolean {
+export function isDown(error: unknown): boolean {
   const told = operatorError(error)
   return told instanceof HookonceError && DOWN.includes(told.code)
 }

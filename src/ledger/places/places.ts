@@ -1,3 +1,5 @@
+import type { Pool, PoolClient } from 'pg'
+import { HookonceError } from '../../model/errors.ts'
 import { inTransaction } from '../driver/in-transaction.ts'
 import { schemaOf } from '../driver/schema.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
@@ -73,6 +75,71 @@ export async function changePlace(
   { tenant, ledger, movingTo, movedFrom, here }: PlaceChange,
 ): Promise<void> {
   await change(db, CHANGE_PLACE, [tenant, ledger, movingTo ?? null, movedFrom ?? null, here ?? ''])
+}
+
+/** A place in the home ledger, as a move has read it. */
+export interface MarkedPlace extends TenantPlace {
+  /** Every change of the record replaces it. */
+  readonly mark: string
+}
+
+const MARKED_PLACE = statement(
+  'marked_tenant_place',
+  `select ${COLUMNS}, extract(epoch from changed_at)::text as mark
+   from ledger.tenant_place where tenant = $1 for update`,
+)
+
+export async function markedPlace(db: Queryable, tenant: string): Promise<MarkedPlace | undefined> {
+  const [place] = await rows<MarkedPlace>(db, MARKED_PLACE, [tenant])
+  return place
+}
+
+/**
+ * Changes a place that was read before. Throws if the record was changed since: another command
+ * moves the tenant, or has cancelled this move.
+ */
+export async function replacePlaceIn(
+  client: PoolClient,
+  read: MarkedPlace,
+  next: Omit<PlaceChange, 'tenant'>,
+): Promise<MarkedPlace> {
+  const { tenant } = read
+  requireSame(read, await markedPlace(client, tenant))
+  await changePlace(client, { tenant, ...next })
+  const changed = await markedPlace(client, tenant)
+  if (!changed) throw new Error(`the place of tenant "${tenant}" was not recorded`)
+  return changed
+}
+
+export function replacePlace(
+  pool: Pool,
+  read: MarkedPlace,
+  next: Omit<PlaceChange, 'tenant'>,
+): Promise<MarkedPlace> {
+  return inTransaction(pool, async (client) => {
+    const changed = await replacePlaceIn(client, read, next)
+    await client.query('commit')
+    return changed
+  })
+}
+
+/** Throws if the record was changed since it was read. */
+export async function requireUnchanged(db: Queryable, read: MarkedPlace): Promise<void> {
+  requireSame(read, await markedPlace(db, read.tenant))
+}
+
+function requireSame(read: MarkedPlace, now: MarkedPlace | undefined): void {
+  if (now?.mark !== read.mark) throw new PlaceChanged(read.tenant)
+}
+
+/** Another command moves the tenant, or has cancelled its move. */
+export class PlaceChanged extends HookonceError {
+  constructor(tenant: string) {
+    super(
+      'CONFIG_INVALID',
+      `another command has continued or cancelled the move of tenant "${tenant}"; wait for that command, and see \`hookonce ledgers\``,
+    )
+  }
 }
 
 const KNOWN_TENANTS = statement(

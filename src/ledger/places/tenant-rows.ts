@@ -42,16 +42,20 @@ export interface CopyOptions {
   readonly to: Pool
   readonly shards: number
   readonly tenant: string
+  /** Throws if the copy has become useless. */
+  beforeBatch(): Promise<void>
 }
 
 /** Copies every row of the tenant. The rows must not change meanwhile. */
-export async function copyTenant({ from, to, shards, tenant }: CopyOptions): Promise<void> {
+export async function copyTenant({ from, to, shards, tenant, beforeBatch }: CopyOptions): Promise<void> {
+  await beforeBatch()
   for (const table of SMALL) await copySmall({ from, to, tenant }, table)
   // The audit numbers its rows in each ledger anew.
   const audit = await readText(from, 'audit', 'where tenant = $1 order by id', [tenant])
   await run(to, INSERT_AUDIT, [audit])
   for (let shard = 0; shard < shards; shard += 1) {
     for await (const ids of idsOf(from, 'receipt', { shard, tenant })) {
+      await beforeBatch()
       const rows: TableRows[] = [{ table: 'receipt', text: await byId(from, 'receipt', shard, ids) }]
       for (const table of OF_RECEIPT)
         rows.push({
@@ -64,6 +68,7 @@ export async function copyTenant({ from, to, shards, tenant }: CopyOptions): Pro
     }
     for (const table of OF_TENANT)
       for await (const ids of idsOf(from, table, { shard, tenant })) {
+        await beforeBatch()
         const rows: TableRows[] = [{ table, text: await byId(from, table, shard, ids) }]
         if (table === 'outbox') {
           const lanes = await query(from, LANES_OF_MESSAGES, [shard, ids])

@@ -153,3 +153,23 @@ test.each(['switching', 'deleting'] as const satisfies readonly MoveStep[])(
     expect(await faultOf(set, await receiptId(db, 'hookonce_2', 'alpha', 'evt_1'))).toBe('PAYLOAD_FORGOTTEN')
   },
 )
+
+test.each(['switching', 'deleting'] as const satisfies readonly MoveStep[])(
+  'a key is erased everywhere after a move died while %s, and one to a third ledger died too',
+  async (step) => {
+    const db = await freshDatabase()
+    const { hooks, set } = await counting(db, { encryption })
+    await deliverUntilAccepted(hooks, 'alpha', 'evt_1')
+    await until('it is processed', () => processedIn(db, 'hookonce_1'))
+    await dieAt(set, 'hookonce_2', step)
+    await dieAt(set, 'hookonce_0', 'switching')
+
+    await forgetTenant(set, { tenant: 'alpha' }, MOVE_REASON)
+    const ledgers = ['hookonce_0', 'hookonce_1', 'hookonce_2']
+    expect(await Promise.all(ledgers.map((ledger) => openKeys(db, ledger)))).toEqual([0, 0, 0])
+    await moveTenant(set, { tenant: 'alpha', to: 'hookonce_0' }, MOVE_REASON)
+    expect(await faultOf(set, await receiptId(db, 'hookonce_0', 'alpha', 'evt_1'))).toBe('PAYLOAD_FORGOTTEN')
+    expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
+    expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
+  },
+)

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { moveTenant } from '../../../src/operate/move-tenant.ts'
-import { freshDatabase } from '../../support/database.ts'
+import { type MoveStep, moveTenant } from '../../../src/operate/move-tenant.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import {
+  type Counting,
   counting,
   deliverUntilAccepted,
   dieAt,
@@ -89,4 +90,79 @@ test('a move that dies at any step continues when it is started again', async ()
   await until('the last one is processed', async () => (await processedIn(db, at)) === expected + 1)
   expect([...effects.values()].every((count) => count === 1)).toBe(true)
   expect(effects.size).toBe(expected + 1)
+})
+
+/** Alpha lives in hookonce_1, with processed events, and its move to hookonce_2 was interrupted. */
+async function interruptedAt(step: MoveStep): Promise<Counting & { readonly db: TestDatabase }> {
+  const db = await freshDatabase()
+  const counted = await counting(db)
+  for (const id of ['evt_1', 'evt_2']) await deliverUntilAccepted(counted.hooks, 'alpha', id)
+  await until('they are processed', async () => (await processedIn(db, 'hookonce_1')) === 2)
+  await dieAt(counted.set, 'hookonce_2', step)
+  return { db, ...counted }
+}
+
+function recordOf(db: TestDatabase): Promise<unknown[]> {
+  return db.rows(`select ledger, moving_to, moved_from from hookonce_0.tenant_place where tenant = 'alpha'`)
+}
+
+const livesIn = (ledger: string): unknown[] => [{ ledger, moving_to: null, moved_from: null }]
+
+test.each(['draining', 'switching', 'deleting'] as const)(
+  'a move that died while %s may continue to another ledger, and leaves no copy',
+  async (step) => {
+    const { db, hooks, effects, set } = await interruptedAt(step)
+    const from = step === 'deleting' ? 'hookonce_2' : 'hookonce_1'
+    const move = { tenant: 'alpha', to: 'hookonce_0' }
+    expect(await moveTenant(set, move, MOVE_REASON)).toEqual({ ...move, from })
+    expect(await recordOf(db)).toEqual(livesIn('hookonce_0'))
+    expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
+    expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
+    expect(await processedIn(db, 'hookonce_0')).toBe(2)
+
+    for (const id of ['evt_1', 'evt_3']) await deliverUntilAccepted(hooks, 'alpha', id)
+    await until('the new one is processed', async () => (await processedIn(db, 'hookonce_0')) === 3)
+    expect([...effects.values()]).toEqual([1, 1, 1])
+  },
+)
+
+test.each(['draining', 'switching'] as const)(
+  'a move that died while %s is cancelled by a move to the old ledger',
+  async (step) => {
+    const { db, hooks, effects, set } = await interruptedAt(step)
+    const back = { tenant: 'alpha', to: 'hookonce_1' }
+    const cancelled = { ...back, from: 'hookonce_1', cancelled: 'hookonce_2' }
+    expect(await moveTenant(set, back, MOVE_REASON)).toEqual(cancelled)
+    expect(await recordOf(db)).toEqual(livesIn('hookonce_1'))
+    expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
+
+    for (const id of ['evt_1', 'evt_3']) await deliverUntilAccepted(hooks, 'alpha', id)
+    await until('the new one is processed', async () => (await processedIn(db, 'hookonce_1')) === 3)
+    expect([...effects.values()]).toEqual([1, 1, 1])
+    await expect(moveTenant(set, back, MOVE_REASON)).rejects.toThrow('already lives in')
+  },
+)
+
+test('a move that is cancelled while it copies ends, and leaves no copy', async () => {
+  const { db, hooks, set } = await interruptedAt('draining')
+  // Blocks both commands at the rows of the copy.
+  const holding = await db.pool.connect()
+  await holding.query('begin; lock table hookonce_2.receipt')
+  const steps: string[] = []
+  const onStep = (step: string): void => void steps.push(step)
+  const moving = moveTenant(set, { tenant: 'alpha', to: 'hookonce_2', onStep }, MOVE_REASON)
+  const ending = expect(moving).rejects.toThrow('another command has continued or cancelled the move')
+  await until('it copies', () => steps.includes('copying'))
+  const cancelling = moveTenant(set, { tenant: 'alpha', to: 'hookonce_1' }, MOVE_REASON)
+  const isCancelled = `select count(*) from hookonce_0.tenant_place where moved_from = 'hookonce_2'`
+  await until('the cancellation is recorded', () => db.number(isCancelled))
+  await holding.query('commit')
+  holding.release()
+  expect(await cancelling).toMatchObject({ cancelled: 'hookonce_2' })
+  await ending
+
+  expect(await recordOf(db)).toEqual(livesIn('hookonce_1'))
+  expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
+  await deliverUntilAccepted(hooks, 'alpha', 'evt_3')
+  await until('it is processed', async () => (await processedIn(db, 'hookonce_1')) === 3)
 })

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { openLedger } from '../../../src/ledger/ledger.ts'
+import { ledgersAtFirstUse } from '../../../src/ledger/ledgers-at-first-use.ts'
+import { forgetTenant } from '../../../src/operate/encryption.ts'
 import { moveTenant } from '../../../src/operate/move-tenant.ts'
 import {
   type CountedHooks,
@@ -101,4 +104,66 @@ test('a move between servers that dies at any step continues when it is started 
   await until('the last one is processed', lastIsProcessed)
   expect([...effects.values()].every((count) => count === 1)).toBe(true)
   expect(effects.size).toBe(expected + 1)
+}, 300_000)
+
+test('a move is cancelled while the new server is down, and its copy is deleted later', async () => {
+  const { first, second, hooks, effects, set } = await twoServers()
+  await deliverUntilAccepted(hooks, 'alpha', 'evt_1')
+  await until('it is processed', () => processedIn(first.db, 'hookonce_1'))
+  await dieAt(set, 'hookonce_2', 'switching')
+  await second.stop()
+  const back = { tenant: 'alpha', to: 'hookonce_1' }
+  await expect(moveTenant(set, back, MOVE_REASON)).rejects.toThrow('rows of it remain in hookonce_2')
+  await deliverUntilAccepted(hooks, 'alpha', 'evt_2')
+  await until('it is processed', async () => (await processedIn(first.db, 'hookonce_1')) === 2)
+  // The record still names the copy, so the erasure of a key fails instead of missing it.
+  await expect(forgetTenant(set, { tenant: 'alpha' }, MOVE_REASON)).rejects.toThrow()
+
+  await second.start()
+  const again = async (): Promise<unknown> => moveTenant(set, back, MOVE_REASON).catch(() => undefined)
+  expect(await until('the copy is deleted', again)).toEqual({ ...back, from: 'hookonce_2' })
+  expect(await rowsOf(second.db, 'hookonce_2', 'alpha')).toBe(0)
+  expect([...effects.values()]).toEqual([1, 1])
+}, 300_000)
+
+test('after the switch, a tenant works although its old server is down', async () => {
+  const { first, second, hooks, effects, set } = await twoServers()
+  const toSecond = { tenant: 'alpha', to: 'hookonce_2' }
+  await moveTenant(set, toSecond, MOVE_REASON)
+  await deliverUntilAccepted(hooks, 'alpha', 'evt_1')
+  await until('it is processed', () => processedIn(second.db, 'hookonce_2'))
+  const back = { tenant: 'alpha', to: 'hookonce_1' }
+  await dieAt(set, back.to, 'switching')
+  // The state right after the switch, before the command does anything else.
+  await first.db.rows(
+    `update hookonce_0.tenant_place set ledger = 'hookonce_1', moving_to = null, moved_from = 'hookonce_2'
+     where tenant = 'alpha'`,
+  )
+  await second.stop()
+
+  // Another command, which has no connection to the old server yet.
+  const opened = ledgersAtFirstUse({
+    names: set.members.map(({ name }) => name),
+    open: (name) =>
+      openLedger({
+        database: name === 'hookonce_2' ? second.db.url : first.db.url,
+        dir: '',
+        schema: name,
+        migrate: 'off',
+        prepare: 'on',
+        durability: 'unsafe',
+        maxConnections: 2,
+        isOneOfMany: true,
+      }),
+  })
+  onTestFinished(() => opened.close())
+  const fresh = opened.set((ledger) => ledger)
+  await expect(moveTenant(fresh, back, MOVE_REASON)).rejects.toThrow('rows of it remain in hookonce_2')
+  await deliverUntilAccepted(hooks, 'alpha', 'evt_2')
+  await until('it is processed', async () => (await processedIn(first.db, 'hookonce_1')) === 2)
+  expect([...effects.values()]).toEqual([1, 1])
+
+  await second.start()
+  expect(await moveTenant(fresh, back, MOVE_REASON)).toEqual({ ...back, from: 'hookonce_2' })
+  expect(await rowsOf(second.db, 'hookonce_2', 'alpha')).toBe(0)
 }, 300_000)
