@@ -5,6 +5,26 @@
  */
 export const EQUIVALENT = [
   {
+    file: 'src/ledger/jobs/retry-now.ts',
+    removed: 'j.state in ${CLAIMABLE}',
+    within: "j.state = 'retrying'",
+    reason: 'names the partial index; the condition behind it is narrower',
+  },
+  {
+    file: 'src/ledger/outbox/messages.ts',
+    removed: "state <> 'waiting'",
+    within: 'for update skip locked',
+    reason:
+      'names the partial index; a waiting message has no end time, so the condition behind it is narrower',
+  },
+  {
+    file: 'src/ledger/outbox/messages.ts',
+    removed: "state <> 'waiting'",
+    within: 'select count(*)::integer as count',
+    reason:
+      'names the partial index; a waiting message has no end time, so the condition behind it is narrower',
+  },
+  {
     file: 'src/ledger/jobs/replay.ts',
     removed: 'j.state in ${NEEDS_OPERATOR}',
     within: 'r.received_at > now()',
@@ -24,7 +44,7 @@ export const EQUIVALENT = [
   },
   {
     file: 'src/ledger/read/few-events.ts',
-    removed: "and j.state = 'processing'",
+    removed: "j.state = 'processing'",
     within: 'order by j.worker',
     reason: 'names the partial index; the state is compared behind it',
   },
@@ -42,43 +62,43 @@ export const EQUIVALENT = [
   },
   {
     file: 'src/ledger/stats/failure-counts.ts',
-    removed: "when j.state = 'failed'",
+    removed: "j.state = 'failed'",
     within: 'coalesce(j.finished_at, j.born_at) as at',
     reason: 'skips the texts of other jobs; only failed jobs are grouped by their text',
   },
   {
     file: 'src/ledger/stats/failure-counts.ts',
-    removed: "where c.state = 'failed'",
+    removed: "c.state = 'failed'",
     within: 'c.fingerprint = g.fingerprint',
     reason: 'restricts the count to failed jobs; other jobs have no fingerprint, so they equal no failure',
   },
   {
     file: 'src/ledger/stats/failure-counts.ts',
-    removed: "where c.state = 'failed'",
+    removed: "c.state = 'failed'",
     within: 'c.fingerprint = h.fingerprint',
     reason: 'restricts the count to failed jobs; other jobs have no fingerprint, so they equal no failure',
   },
   {
     file: 'src/ledger/read/failures.ts',
-    removed: "where c.state = 'failed'",
+    removed: "c.state = 'failed'",
     within: 'sum(c.change) as jobs, min(c.at) as first_at',
     reason: 'restricts the count to failed jobs; other notes have no fingerprint, so no join finds them',
   },
   {
     file: 'src/ledger/read/failures.ts',
-    removed: "where c.state = 'failed'",
+    removed: "c.state = 'failed'",
     within: "date_trunc('hour', c.at, 'UTC'), c.change",
     reason: 'restricts the count to failed jobs; other notes have no fingerprint, so no join finds them',
   },
   {
     file: 'src/ledger/read/workers.ts',
-    removed: "and j.state = 'processing'",
+    removed: "j.state = 'processing'",
     within: 'held.jobs',
     reason: 'names the partial index; only a job that runs has a worker',
   },
   {
     file: 'src/ledger/read/outbox.ts',
-    removed: "and m.state = 'waiting'",
+    removed: "m.state = 'waiting'",
     within: 'min(w.seq) as seq',
     reason: 'skips the lookup of finished messages; none of them has the place of a waiting message',
   },

@@ -2,43 +2,76 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
+/** A comparison follows one of these, or begins a constant. */
+const CONDITION = String.raw`(?<=^|\b(?:where|and|on|or|when|select)\s+|\()`
+
+/** An assignment follows one of these, or begins a constant. */
+const ASSIGNED = String.raw`(?<=^|\bset\s+|,\s*)`
+
+const PARAMETER = String.raw`\$\d+::[\w.]+`
+
+/** Inserted into a template: a constant or an argument. */
+const INSERTED = String.raw`\$\{\w+\}`
+
+const CASE = String.raw`case (?:(?!\bend\b)[^\0])*\bend`
+
+const STATES = String.raw`'[^']*'|\([^()]*\)|any\(${PARAMETER}\[\]\)|${PARAMETER}|${INSERTED}`
+
 /*
- * Each rule matches one guard in a piece of SQL and returns the text without it. A comparison with
- * a parameter keeps the parameter: PostgreSQL rejects a statement that does not use all of them,
- * and every test would then kill the mutant.
+ * Each rule matches one guard in a piece of SQL and returns what replaces it. A mutant must still
+ * be a valid statement. PostgreSQL also rejects a statement that does not use all of its parameters,
+ * and every test would then kill the mutant: so a parameter stays, where it has no effect.
  */
 const RULES = [
   {
     name: 'row lock',
-    pattern: /\s+for (?:no key )?update(?: of \w+)?(?: skip locked)?/g,
-    without: () => '',
+    pattern: /\s+for (?:no key update|update|key share|share)(?: of \w+)?(?: skip locked)?/g,
+    instead: () => '',
   },
   {
     name: 'fence compared',
-    pattern: /\b(where|and|on|or)(\s+)((?:\w+\.)?fence = (\$\d+::\w+|[\w.]+))/g,
-    without: ([, word, space, , value]) => `${word}${space}${always(value)}`,
+    pattern: new RegExp(`${CONDITION}(?:\\w+\\.)?fence [=>] (${PARAMETER}|[\\w.]+\\b(?!\\())`, 'g'),
+    instead: ([, value]) => always(value),
   },
   {
-    name: 'fence raised',
-    pattern: /\bfence = (?:(\w+\.fence) \+ 1|nextval\('[^']+'\))/g,
-    without: ([, old]) => `fence = ${old ?? '1'}`,
+    name: 'fence set',
+    pattern: new RegExp(
+      `${ASSIGNED}fence = (?:((?:\\w+\\.)?fence) \\+ 1|(nextval\\('[^']+'\\)|${PARAMETER}|${INSERTED})|${CASE})`,
+      'g',
+    ),
+    instead: ([, old = 'fence', drawn]) => `fence = ${old}${drawn === undefined ? '' : ` + 0 * ${drawn}`}`,
   },
   {
     name: 'state compared',
-    pattern:
-      /\b(where|and|on|or|when)(\s+)((?:\w+\.)?state (?:=|in) ('[^']*'|\([^()]*\)|any\(\$\d+::[\w.]+\[\]\)|\$\d+::[\w.]+))/g,
-    without: ([, word, space, , value]) => `${word}${space}${always(value)}`,
+    pattern: new RegExp(`${CONDITION}(?:\\w+\\.)?state(?:::text)? (?:=|<>|in) (${STATES})`, 'g'),
+    instead: ([, value]) => always(value),
   },
   {
     name: 'state set',
-    pattern: /\bset state = (?:'[^']*'|\(case (?:(?!\bend\)).)*\bend\)::[\w.]+),\s*/gs,
-    without: () => 'set ',
+    pattern: new RegExp(
+      `${ASSIGNED}state = (?:(${PARAMETER})|'[^']*'|\\w+\\.\\w+|${CASE}|\\(${CASE}\\)::[\\w.]+),\\s*`,
+      'g',
+    ),
+    instead: ([, parameter]) => (parameter === undefined ? '' : `state = coalesce(state, ${parameter}), `),
   },
   {
     // A commit with `off` is fast, not safe: its removal costs only time.
     name: 'durability',
-    pattern: /\bsynchronous_commit\b(?!', 'off')/g,
-    without: () => 'hookonce.mutant',
+    pattern: /(?<!current_setting\(')\bsynchronous_commit\b(?!', 'off')/g,
+    instead: () => 'hookonce.mutant',
+  },
+  {
+    // Any name may be set, but only a known one may be read.
+    name: 'durability',
+    pattern: /current_setting\('synchronous_commit'\)/g,
+    instead: () => `'on'`,
+  },
+  {
+    // From sql/durable.ts.
+    name: 'durability',
+    pattern: /\$\{(WITH_)?DURABLE(?:_SESSION)?\}/g,
+    instead: ([, isQuery]) =>
+      isQuery ? 'durable as materialized (select null as synchronous_commit)' : 'null',
   },
 ]
 
@@ -51,77 +84,8 @@ function always(value) {
 export function findMutants(root, folder) {
   return sourceFiles(join(root, folder)).flatMap((path) => {
     const text = readFileSync(path, 'utf8')
-    const file = relative(root, path)
-    return [
-      ...sqlPieces(text).flatMap((piece) => mutantsOf({ file, text, piece })),
-      ...undurable({ file, text }),
-      ...stateless({ file, text }),
-    ]
+    return mutantsIn({ file: relative(root, path), text })
   })
-}
-
-/**
- * Durability is inserted into a statement from sql/durable.ts. The mutant omits it in this
- * statement.
- */
-function undurable({ file, text }) {
-  const durable = /(?<=([^`}]*))\$\{((?:WITH_)?DURABLE(?:_SESSION)?)\}([^`$]*)/g
-  return [...text.matchAll(durable)].map((match) => {
-    const [piece, before, name, after] = match
-    const nothing =
-      name === 'WITH_DURABLE' ? 'durable as materialized (select null as synchronous_commit)' : 'null'
-    const line = text.slice(0, match.index).split('\n').length
-    const removed = `\${${name}}`
-    const nth = occurrences(text.slice(0, match.index), piece)
-    const mutated = `${nothing}${after}`
-    return { file, line, rule: 'durability', removed, piece, nth, sent: longer(before, after), mutated }
-  })
-}
-
-/** Lists of states are inserted into a statement from jobs/states.ts. */
-function stateless({ file, text }) {
-  const compared = /([^`}]*\b(?:where|and|on|or|when)\s+)((?:\w+\.)?state in \$\{\w+\})(?=([^`$]*))/g
-  return [...text.matchAll(compared)].map((match) => {
-    const [piece, before, removed, after] = match
-    const line = text.slice(0, match.index + before.length).split('\n').length
-    const mutated = `${before}true`
-    const nth = occurrences(text.slice(0, match.index), piece)
-    return { file, line, rule: 'state compared', removed, piece, nth, sent: longer(before, after), mutated }
-  })
-}
-
-function mutantsOf({ file, text, piece }) {
-  return RULES.flatMap((rule) =>
-    [...piece.text.matchAll(rule.pattern)].map((match) => {
-      const start = match.index
-      const mutated =
-        piece.text.slice(0, start) + rule.without(match) + piece.text.slice(start + match[0].length)
-      const line = text.slice(0, piece.start + start + match[0].search(/\S/)).split('\n').length
-      return {
-        file,
-        line,
-        rule: rule.name,
-        removed: match[0].trim(),
-        piece: piece.text,
-        nth: occurrences(text.slice(0, piece.start), piece.text),
-        // The part of the statement by which the trace of a test run is searched.
-        sent: piece.text,
-        mutated,
-      }
-    }),
-  )
-}
-
-/**
- * Of the literal parts around an inserted expression, the longer one occurs in fewer statements.
- */
-function longer(before, after) {
-  return before.length > after.length ? before : after
-}
-
-/** How often a piece occurs in a text. The built file contains it equally often. */
-function occurrences(text, piece) {
-  return text.split(piece).length - 1
 }
 
 function sourceFiles(folder) {
@@ -131,45 +95,87 @@ function sourceFiles(folder) {
     .sort()
 }
 
-const SQL = /\b(select|insert|update|delete|where|from|set_config|set local|returning|case)\b/
+/** Every mutant of one file. */
+export function mutantsIn({ file, text }) {
+  return literalsIn(text).flatMap((literal) =>
+    RULES.flatMap((rule) =>
+      [...literal.text.matchAll(rule.pattern)].map((match) => mutantOf({ file, text, literal, rule, match })),
+    ),
+  )
+}
 
-/**
- * The literal parts of template and quoted strings that look like SQL. An inserted expression ends
- * a part.
- */
-function sqlPieces(text) {
-  const pieces = []
-  const nested = []
+function mutantOf({ file, text, literal, rule, match }) {
+  const start = match.index
+  const end = start + match[0].length
+  const from = Math.max(...['}', HIDDEN].map((mark) => literal.text.lastIndexOf(mark, start - 1))) + 1
+  const length = literal.text.slice(end).search(/\$\{|\0|$/)
+  const before = literal.text.slice(from, start)
+  const after = literal.text.slice(end, end + length)
+  const piece = before + match[0] + after
+  const inFile = literal.start + start
+  return {
+    file,
+    line: text.slice(0, inFile + Math.max(0, match[0].search(/\S/))).split('\n').length,
+    rule: rule.name,
+    removed: match[0].trim(),
+    piece,
+    nth: occurrences(text.slice(0, literal.start + from), piece),
+    // The part of the statement by which the trace of a test run is searched.
+    sent: longestOf(literal.text.split(/\$\{\w+\}|\0+/)),
+    mutated: before + rule.instead(match) + after,
+  }
+}
+
+function longestOf(texts) {
+  return texts.reduce((longest, text) => (text.length > longest.length ? text : longest), '')
+}
+
+/** How often a piece occurs in a text. The built file contains it equally often. */
+function occurrences(text, piece) {
+  return text.split(piece).length - 1
+}
+
+/** In the text of a template, instead of an inserted expression that is not a name. */
+const HIDDEN = '\0'
+
+/** The template and quoted strings of a source, also those in the expressions of a template. */
+function literalsIn(text) {
+  const literals = []
   let at = 0
-  const string = (close) => {
+
+  function code(close) {
+    while (at < text.length && text[at] !== close) {
+      const char = text[at]
+      if (text.startsWith('//', at)) at = endOf(text, '\n', at)
+      else if (text.startsWith('/*', at)) at = endOf(text, '*/', at)
+      else if (char === '/' && isRegExp(text, at)) at = endOf(text, '/', at + 1)
+      else if (char === "'" || char === '"' || char === '`') string(char)
+      else if (char === '{') {
+        at += 1
+        code('}')
+      } else at += 1
+    }
+    at += 1
+  }
+
+  function string(close) {
+    at += 1
     const start = at
-    while (at < text.length && text[at] !== close && !(close === '`' && text.startsWith('${', at)))
-      at += text[at] === '\\' ? 2 : 1
-    pieces.push({ start, text: text.slice(start, at) })
-    if (close === '`' && text.startsWith('${', at)) {
-      nested.push(0)
-      at += 2
-    } else at += 1
+    let content = ''
+    while (at < text.length && text[at] !== close) {
+      const from = at
+      const isExpression = close === '`' && text.startsWith('${', at)
+      at += isExpression || text[at] === '\\' ? 2 : 1
+      if (isExpression) code('}')
+      const part = text.slice(from, at)
+      content += isExpression && !/^\$\{\w+\}$/.test(part) ? HIDDEN.repeat(part.length) : part
+    }
+    literals.push({ start, text: content })
+    at += 1
   }
-  while (at < text.length) {
-    const char = text[at]
-    if (text.startsWith('//', at)) at = endOf(text, '\n', at)
-    else if (text.startsWith('/*', at)) at = endOf(text, '*/', at)
-    else if (char === '/' && isRegExp(text, at)) at = endOf(text, '/', at + 1)
-    else if (char === "'" || char === '"' || char === '`') {
-      at += 1
-      string(char)
-    } else if (char === '{' && nested.length > 0) {
-      nested.push(nested.pop() + 1)
-      at += 1
-    } else if (char === '}' && nested.length > 0) {
-      const depth = nested.pop()
-      at += 1
-      if (depth === 0) string('`')
-      else nested.push(depth - 1)
-    } else at += 1
-  }
-  return pieces.filter((piece) => SQL.test(piece.text))
+
+  code(undefined)
+  return literals
 }
 
 function isRegExp(text, at) {

@@ -6,9 +6,11 @@ import {
   lockEffect,
   markOpenCallsUnknown,
   openCallsOf,
+  reopenEffects,
+  takeOverEffect,
 } from '../../../src/ledger/effects/effects.ts'
 import { lockVersion } from '../../../src/ledger/effects/entities.ts'
-import { unknownEffects } from '../../../src/ledger/jobs/attention.ts'
+import { decideEffect, unknownEffects } from '../../../src/ledger/jobs/attention.ts'
 import { isLive } from '../../../src/ledger/jobs/fence.ts'
 import { settleWaiting } from '../../../src/operate/subscribers.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
@@ -66,6 +68,33 @@ test('a run whose effect another run took over records nothing', async () => {
   const { db, run, statesNow } = await ledgerWithEffects('started')
   expect(await endEffect(db.pool, { ...ended('done'), job: { ...run, fence: 2 } })).toBe(false)
   expect(await statesNow()).toEqual(['started'])
+})
+
+test('an effect that another run takes over belongs to that run', async () => {
+  const { db, run, statesNow } = await ledgerWithEffects('started')
+  const successor = { ...run, fence: 4 }
+  await takeOverEffect(db.pool, { effect: effectOf(1), job: successor, epoch: 0, mode: 'keyed' })
+  expect(await endEffect(db.pool, { ...ended('failed'), job: run })).toBe(false)
+  expect(await endEffect(db.pool, { ...ended('done'), job: successor })).toBe(true)
+  expect(await statesNow()).toEqual(['done'])
+})
+
+test('an effect that an operator lets run again belongs to no earlier run', async () => {
+  const { db, run, statesNow } = await ledgerWithEffects('unknown', 'unknown')
+  const decision = { epoch: 0, reason: 'it was not sent', result: null, caller: undefined }
+  await decideEffect(db.pool, { ...decision, effect: effectOf(1), state: 'started' })
+  await decideEffect(db.pool, { ...decision, effect: effectOf(2), state: 'done' })
+  expect(await endEffect(db.pool, { ...ended('failed'), job: run })).toBe(false)
+  expect(await statesNow()).toEqual(['started', 'done'])
+})
+
+test('a fresh replay reopens every effect that has not failed', async () => {
+  const { db, run } = await ledgerWithEffects('started', 'done', 'failed', 'unknown')
+  const reopened = await reopenEffects(db.pool, run)
+  expect(reopened.map(({ key }) => key).sort()).toEqual(['mail:1', 'mail:2', 'mail:4'])
+  expect(await db.rows('select key from hookonce.effect where reopened_at is null')).toEqual([
+    { key: 'mail:3' },
+  ])
 })
 
 test('a recorded outcome is final', async () => {

@@ -9,8 +9,9 @@ import {
   putOffSuspect,
 } from '../../../src/ledger/jobs/claim.ts'
 import { idleOrderKeys, releaseNextJobs } from '../../../src/ledger/jobs/order.ts'
-import { failedJobs, replayJobs } from '../../../src/ledger/jobs/replay.ts'
+import { addMissingJobs, failedJobs, replayJobs } from '../../../src/ledger/jobs/replay.ts'
 import { jobsLeasedTo, rescueJobs } from '../../../src/ledger/jobs/rescue.ts'
+import { retryingJobs, retryNow } from '../../../src/ledger/jobs/retry-now.ts'
 import { servedSubscribers } from '../../../src/ledger/jobs/served.ts'
 import { discardWaiting, moveWaiting, waitingTypes } from '../../../src/ledger/jobs/waiting-jobs.ts'
 import { stoppedSince } from '../../../src/ledger/read/changes.ts'
@@ -127,6 +128,41 @@ describe.each(picks)('%s', (_, columns, pick, after) => {
   })
 })
 
+test('a move leaves jobs that ran before, unless they are wanted', async () => {
+  const ledger = await seededLedger()
+  const move = { ...waitingBatch(ledger), to: 99, types: ['x'] }
+  await ledger.job(1, { state: 'retrying', fence: 2 })
+  await ledger.job(2, { state: 'received' })
+  const moved = async (begun: boolean) =>
+    (await moveWaiting(ledger.db.pool, { ...move, begun })).map(({ receiptId }) => receiptId)
+  expect(await moved(false)).toEqual([idOf(2)])
+  expect(await moved(true)).toEqual([idOf(1)])
+})
+
+describe('retrying now', () => {
+  const later = { attempt: 2, due_at: new Date(Date.now() + 3_600_000) }
+
+  test('takes only jobs that wait for another attempt', async () => {
+    const { db, job, subscriber } = await seededLedger()
+    const states = ['retrying', 'received', 'processing', 'processed', 'failed', 'attention']
+    for (const [index, state] of states.entries()) await job(index + 1, { ...later, state })
+    const listed = await retryingJobs(db.pool, { shard: 0, limit: 10 })
+    expect(listed.map(({ receiptId }) => receiptId)).toEqual([idOf(1)])
+    const all = states.map((_, index) => ({ receiptId: idOf(index + 1), subscriber }))
+    expect(await retryNow(db.pool, 0, all)).toBe(1)
+    expect(await db.rows('select receipt_id from hookonce.job where due_at <= now()')).toEqual([
+      { receipt_id: idOf(1) },
+    ])
+  })
+
+  test('skips a job that another transaction holds, without waiting', async () => {
+    const { job, locked, withoutWaiting } = await seededLedger()
+    const waiting = await job(1, { ...later, state: 'retrying' })
+    await locked('job', `receipt_id = '${idOf(1)}'`)
+    expect(await withoutWaiting((client) => retryNow(client, 0, [waiting]))).toBe(0)
+  })
+})
+
 test('only jobs that wait for a run are due', async () => {
   const { db, subscriber, job } = await seededLedger()
   for (const [index, state] of ['processing', 'processed', 'failed', 'attention'].entries())
@@ -213,6 +249,15 @@ describe('a replay', () => {
     expect(await db.rows('select receipt_id, outcome from hookonce.attempt')).toEqual([
       { receipt_id: idOf(1), outcome: 'processed' },
     ])
+  })
+
+  test('holds the receipts, so that no sweep removes them, until its transaction ends', async () => {
+    const { job, inOpenTransaction, isLocked } = await seededLedger()
+    await job(1, { state: 'failed' })
+    const { receiptId } = await job(2)
+    await inOpenTransaction((client) => replayJobs(client, replay(1)))
+    await inOpenTransaction((client) => addMissingJobs(client, { shard: 0, receiptId, subscribers: [99] }))
+    for (const number of [1, 2]) expect(await isLocked('receipt', `id = '${idOf(number)}'`)).toBe(true)
   })
 
   test('skips a job that another transaction replays at that moment', async () => {

@@ -4,6 +4,9 @@ import {
   cancelBulkReplay,
   doneEffects,
   lockBulkReplay,
+  moveBulkReplay,
+  nextJobs,
+  pruneBulkReplays,
   runningBulkReplays,
 } from '../../../src/ledger/jobs/bulk-replay.ts'
 import { probeNow } from '../../../src/ledger/jobs/circuits.ts'
@@ -69,6 +72,38 @@ describe('a replay of many', () => {
     }
     expect(await addBulkReplay(db.pool, { ...given, most: 1 })).toBeUndefined()
     expect(await addBulkReplay(db.pool, { ...given, most: 2 })).toMatchObject({ state: 'running' })
+  })
+
+  test('runs until its walk is done', async () => {
+    const { db } = await ledgerWithReplays()
+    const position = { shard: 1, subscriber: 0, at: '-infinity', id: idOf(0) }
+    const state = async () => db.rows('select state from hookonce.bulk_replay where id = $1', [RUNNING])
+    await moveBulkReplay(db.pool, RUNNING, { position, seen: 1, replayed: 1, isDone: false })
+    expect(await state()).toEqual([{ state: 'running' }])
+    await moveBulkReplay(db.pool, RUNNING, { position, seen: 1, replayed: 1, isDone: true })
+    expect(await state()).toEqual([{ state: 'done' }])
+  })
+
+  test('is kept while it runs, however many newer ones there are', async () => {
+    const { db } = await ledgerWithReplays()
+    await pruneBulkReplays(db.pool, 0)
+    expect(await db.rows('select id from hookonce.bulk_replay')).toEqual([{ id: RUNNING }])
+  })
+
+  test('takes the jobs in its state', async () => {
+    const { db, subscriber, job } = await seededLedger()
+    const states = ['processed', 'failed', 'attention', 'received'] as const
+    for (const [index, state] of states.entries()) await job(index + 1, { state, finished_at: new Date(0) })
+    const next = (state: 'failed' | 'processed') =>
+      nextJobs(db.pool, {
+        filter: { state },
+        createdAt: new Date(Date.now() + 3_600_000),
+        position: { shard: 0, subscriber, at: '-infinity', id: idOf(0) },
+        limit: 10,
+      })
+    expect((await next('failed')).map(({ id }) => id)).toEqual([idOf(2)])
+    const processed = (await next('processed')).filter(({ wanted }) => wanted)
+    expect(processed.map(({ id }) => id)).toEqual([idOf(1)])
   })
 
   test('is planned with the finished effects', async () => {

@@ -133,6 +133,13 @@ describe('a locked lane is skipped, without waiting,', () => {
   })
 })
 
+test('each claim of a lane has a fence of its own', async () => {
+  const { db } = await ledgerWithLane({}, 'waiting')
+  await db.rows(`select setval('hookonce.outbox_fence', 100)`)
+  const claim = { shard: 0, worker: 9, slots: new Map([['t', 5]]), suspects: false }
+  expect(await claimLanes(db.pool, claim)).toMatchObject([{ lane: LANE, fence: 101 }])
+})
+
 describe('a rescue of lanes', () => {
   const rescue = { shard: 0, deadWorkers: [7], limit: 10, isCrash: true }
 
@@ -232,6 +239,19 @@ describe('what people see of the outbox', () => {
       walk: 10,
     })
     expect(page.map(({ id }) => id)).toEqual([idOf(2), idOf(4)])
+  })
+
+  test.each(['published', 'failed'] as const)('a page of %s messages has no others', async (state) => {
+    const { db } = await ledgerWithLane({}, 'published', 'failed', 'waiting')
+    const page = await readMessagePage(db.pool, {
+      shards: 16,
+      state,
+      direction: 'onward',
+      from: ['infinity', idOf(0)],
+      limit: 10,
+      walk: 10,
+    })
+    expect(page.map((message) => message.state)).toEqual([state])
   })
 
   test('a lane is stuck behind its first waiting message, and only waiting messages count', async () => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { readEvents } from '../../../src/ledger/read/events.ts'
 import { countedGroups, newestGroups } from '../../../src/ledger/read/failures.ts'
+import { readFewEvents } from '../../../src/ledger/read/few-events.ts'
 import { backlog } from '../../../src/ledger/read/jobs.ts'
 import { receiptHistory } from '../../../src/ledger/read/receipts.ts'
 import { importReceipts } from '../../../src/ledger/receipts/import.ts'
@@ -178,4 +180,44 @@ test('failures are jobs that failed, not jobs that wait for a person', async () 
       { jobs: 1, receiptIds: [idOf(1)] },
     ])
   }
+})
+
+describe('the events in a state', () => {
+  const question = { direction: 'older', shards: 16, limit: 10 } as const
+  const ids = (events: readonly { id: string }[] | undefined) => events?.map(({ id }) => id)
+
+  test('have a job in this state', async () => {
+    const { db, job, row, subscriber } = await seededLedger()
+    for (const [index, state] of [...LIVE, ...OVER].entries())
+      await job(index + 1, { state, finished_at: new Date(), reason: 'refused' })
+    await row('attention', {
+      shard: 0,
+      receipt_id: idOf(1 + LIVE.indexOf('attention')),
+      subscriber,
+      effect_shard: 0,
+      effect_id: idOf(900),
+    })
+    for (const [index, state] of [...LIVE, ...OVER].entries()) {
+      const wanted = [idOf(index + 1)]
+      const walk = { ...question, state, walk: 10 }
+      expect(ids((await readEvents(db.pool, { ...walk, order: 'arrival' })).events)).toEqual(wanted)
+      if (LIVE.includes(state))
+        expect(ids(await readFewEvents(db.pool, { ...question, state, most: 10 }))).toEqual(wanted)
+      if (state === 'failed' || state === 'attention')
+        expect(ids((await readEvents(db.pool, { ...walk, order: 'failure' })).events)).toEqual(wanted)
+    }
+    const { events } = await readEvents(db.pool, { ...question, order: 'arrival', walk: 10 })
+    expect(events.flatMap(({ states }) => states).sort()).toEqual([...LIVE, 'stale', 'failed'].sort())
+  })
+
+  test('are listed at their last job in this state', async () => {
+    const { db, job, row, subscriber } = await seededLedger()
+    await job(1, { state: 'failed', finished_at: new Date(Date.now() - 60_000) })
+    const later = { state: 'attention', finished_at: new Date() }
+    await row('job', { shard: 0, receipt_id: idOf(1), subscriber: subscriber + 1, ...later })
+    await row('subscriber', { tenant: 'default', source: 'test', name: 'other', pattern: '*' })
+    const walk = { ...question, order: 'failure', walk: 10 } as const
+    for (const state of ['failed', 'attention'])
+      expect(ids((await readEvents(db.pool, { ...walk, state })).events)).toEqual([idOf(1)])
+  })
 })

@@ -1,8 +1,18 @@
 import { expect, test } from 'vitest'
-import { failProbe, openCircuit, passProbe, releaseProbe } from '../../../src/ledger/jobs/circuits.ts'
+import {
+  failProbe,
+  openCircuit,
+  passProbe,
+  readCircuits,
+  releaseProbe,
+} from '../../../src/ledger/jobs/circuits.ts'
 import { registerLimiter } from '../../../src/ledger/jobs/limiters.ts'
+import { registerSubscriber } from '../../../src/ledger/jobs/subscribers.ts'
 import { limitedSubscribers } from '../../../src/ledger/read/limiters.ts'
 import { freshDatabase } from '../../support/database.ts'
+import { seededLedger } from '../../support/seeded-ledger.ts'
+
+/* Each change of a circuit names the generation before, and holds or releases its subscribers. */
 
 test('a change of a circuit with an outdated generation is refused', async () => {
   const db = await freshDatabase()
@@ -107,7 +117,8 @@ test('the time to the next probe doubles with each failure, up to its limit', as
   const waits: number[] = []
   for (let n = 0; n < 5; n += 1) {
     const ended = { limiter: id, generation: n, reason: 'down' }
-    await failProbe(db.pool, { ...ended, openMs: 100_000, maxOpenMs: 1_000_000 })
+    const failed = await failProbe(db.pool, { ...ended, openMs: 100_000, maxOpenMs: 1_000_000 })
+    expect(failed).toMatchObject({ state: 'open', generation: n + 1 })
     waits.push(
       await db.number(
         `update hookonce.limiter set state = 'half-open'
@@ -116,4 +127,64 @@ test('the time to the next probe doubles with each failure, up to its limit', as
     )
   }
   expect(waits).toEqual([2, 4, 8, 10, 10])
+})
+
+test('a limiter that never had a circuit keeps its generation', async () => {
+  const db = await freshDatabase()
+  const limiter = { name: 'seeded', hasCircuit: false, rate: undefined }
+  const generation = 'select generation from hookonce.limiter'
+  await registerLimiter(db.pool, limiter)
+  await registerLimiter(db.pool, limiter)
+  expect(await db.number(generation)).toBe(0)
+  await db.rows(`update hookonce.limiter set state = 'open'`)
+  await registerLimiter(db.pool, limiter)
+  expect(await db.number(generation)).toBe(1)
+})
+
+const [PAST, LATER] = [new Date(0), new Date(Date.now() + 3_600_000)]
+
+test.each([
+  ['open, from its time on', { state: 'open', probe_at: PAST }, true],
+  ['open, before its time', { state: 'open', probe_at: LATER }, false],
+  ['closed', { state: 'closed', probe_at: PAST }, false],
+  ['half-open, without a prober', { state: 'half-open', probe_at: PAST }, true],
+  [
+    'half-open, with a live prober',
+    { state: 'half-open', probe_at: PAST, prober: 1, probe_until: LATER },
+    false,
+  ],
+])('a probe is due of a circuit that is %s: %j', async (_, columns, isProbeDue) => {
+  const { db, row } = await seededLedger()
+  await row('worker', { host: 'test', pid: 1, lease_until: LATER })
+  await row('limiter', { name: 'seeded', has_circuit: true, ...columns })
+  const id = await db.number('select id from hookonce.limiter')
+  expect(await readCircuits(db.pool, [id])).toMatchObject([{ isProbeDue }])
+})
+
+const SUBSCRIBER = { tenant: 'default', source: 'test', name: 'new', pattern: '*' }
+const HELD = `select count(held_at) from hookonce.subscriber where name = 'new'`
+
+test.each([
+  ['closed', 0],
+  ['open', 1],
+  ['half-open', 1],
+])('a subscriber of a circuit that is %s is registered as held: %i', async (state, held) => {
+  const { db, row } = await seededLedger()
+  await row('limiter', { name: 'seeded', has_circuit: true, state })
+  const limiter = await db.number('select id from hookonce.limiter')
+  await registerSubscriber(db.pool, { ...SUBSCRIBER, limiter })
+  expect(await db.number(HELD)).toBe(held)
+})
+
+test('a subscriber that is registered while its circuit opens is held', async () => {
+  const { db, row, locked } = await seededLedger()
+  await row('limiter', { name: 'seeded', has_circuit: true })
+  const limiter = await db.number('select id from hookonce.limiter')
+  const opening = await locked('limiter', `name = 'seeded'`)
+  await opening.change(`state = 'open'`)
+  const registered = registerSubscriber(db.pool, { ...SUBSCRIBER, limiter })
+  await opening.awaited()
+  await opening.commit()
+  await registered
+  expect(await db.number(HELD)).toBe(1)
 })
