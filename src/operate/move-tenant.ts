@@ -179,7 +179,11 @@ async function deleteUnrecorded(home: LedgerTables, target: LedgerTables, move: 
  * The work that remains after the switch, and after a cancelled move. Each part may be repeated.
  * The tenant works before the other ledger is opened, whose server may be down or lost.
  */
-async function finish({ set, move, home }: MoveParts, place: MarkedPlace, from: string): Promise<MarkedPlace> {
+async function finish(
+  { set, move, home }: MoveParts,
+  place: MarkedPlace,
+  from: string,
+): Promise<MarkedPlace> {
   const { tenant, ledger } = place
   const target = await memberNamed(set, ledger).tables()
   const arrived = await inTransaction(target.pool, async (client) => {
