@@ -84,7 +84,11 @@ test.each(Object.entries(servers))('the snippet for %s serves, and replays', asy
 })
 
 test('the snippet for clients sends to the snippet for Express', async () => {
-  const { port } = await serve(snippet('hookonce/keys/express'))
+  const { port, printed } = await serve(snippet('hookonce/keys/express'))
+  // The client retries, but not for as long as a busy machine may take to start the server.
+  await until(`it listens; it printed ${printed()}`, () =>
+    fetch(`http://127.0.0.1:${port}/`).catch(() => undefined),
+  )
   const client = await run(`
     ${snippet('hookonce/keys/client').replace('3000', String(port))}
     console.log(response.status, await response.text())`)

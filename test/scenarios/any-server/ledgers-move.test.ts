@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type MoveStep, moveTenant } from '../../../src/operate/move-tenant.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import {
-  type Counting,
+  type CountedHooks,
   counting,
   deliverUntilAccepted,
   dieAt,
@@ -93,7 +93,7 @@ test('a move that dies at any step continues when it is started again', async ()
 })
 
 /** Alpha lives in hookonce_1, with processed events, and its move to hookonce_2 was interrupted. */
-async function interruptedAt(step: MoveStep): Promise<Counting & { readonly db: TestDatabase }> {
+async function interruptedAt(step: MoveStep): Promise<CountedHooks & { readonly db: TestDatabase }> {
   const db = await freshDatabase()
   const counted = await counting(db)
   for (const id of ['evt_1', 'evt_2']) await deliverUntilAccepted(counted.hooks, 'alpha', id)

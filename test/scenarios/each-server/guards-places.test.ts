@@ -81,7 +81,13 @@ test('a small row is locked until its copy is committed', async () => {
   const client = await to.pool.connect()
   onTestFinished(() => client.release(true))
   await client.query('begin; lock table hookonce.source')
-  const copied = copyTenant({ from: db.pool, to: to.pool, shards: 16, tenant: 'default' })
+  const copied = copyTenant({
+    from: db.pool,
+    to: to.pool,
+    shards: 16,
+    tenant: 'default',
+    beforeBatch: async () => undefined,
+  })
   await until('the copy waits', async () => isWaiting(to))
   expect(await isLocked('source', `tenant = 'default'`)).toBe(true)
   await client.query('commit')
