@@ -43,7 +43,7 @@ const distributed = {
     include: [
       'test/scenarios/each-server/guards-*.test.ts',
       'test/scenarios/each-server/{billing-app,failure-counts,ledger-durable,once,privacy-encryption}.test.ts',
-      'test/scenarios/each-server/{process-lanes,publish-commit,publish-lanes}.test.ts',
+      'test/scenarios/each-server/{process-order,publish-commit,publish-lanes}.test.ts',
     ],
     env: { HOOKONCE_DURABILITY: 'unsafe', HOOKONCE_TEST_SHAPES: 'distributed' },
   },

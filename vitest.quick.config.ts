@@ -15,7 +15,7 @@ const QUICK = [
   'receive-expired',
   'process-ledger',
   'process-races',
-  'process-lanes',
+  'process-order',
   'effects-fresh',
   'effects-late',
   'publish-lanes',

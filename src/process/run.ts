@@ -94,7 +94,7 @@ export function claimedRun(job: ClaimedJob, terms: RunTerms): Run {
       // docs/decisions/0011.
       isFirst: false,
       lastStep: job.lastStep ?? undefined,
-      orderKey: job.lane ?? undefined,
+      orderKey: job.orderKey ?? undefined,
       event: () => claimedEvent(job, terms.subscriber),
     },
     terms,

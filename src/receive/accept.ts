@@ -213,7 +213,7 @@ export function acceptor(ledger: LedgerTables, handOff: HandOff, observer: Obser
   function handOver(work: NewWork, outcome: Accepted, worker: number | undefined, event: () => Event): void {
     if (outcome.outcome === 'known') return releaseSlots(work, handOff)
     const { id: receiptId, shard } = work.receipt
-    for (const { subscriber, bornLeased, lane: orderKey } of work.jobs) {
+    for (const { subscriber, bornLeased, orderKey } of work.jobs) {
       if (orderKey !== undefined) void releasing.add(orderKey)
       else if (bornLeased && worker !== undefined && !outcome.held.includes(subscriber)) {
         // A job that is born leased begins with fence 1.
@@ -267,7 +267,7 @@ function withJobs(
     const orderKey = orderKeys?.get(subscriber)
     // Before the commit it is unknown whether an ordered job may run.
     const bornLeased = orderKey === undefined && worker !== undefined && handOff.reserve(subscriber)
-    return { subscriber, bornLeased, lane: orderKey }
+    return { subscriber, bornLeased, orderKey }
   })
   return { receipt: keys ? sealReceipt(receipt, keys) : receipt, jobs }
 }

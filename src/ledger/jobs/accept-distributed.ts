@@ -81,8 +81,8 @@ const ADD_JOBS = statement(
 )
 
 /* Locks the rows of the order keys, in their order, and reserves places. */
-const LOCK_LANES = statement(
-  'accept_lanes',
+const LOCK_ORDER_KEYS = statement(
+  'accept_order_keys',
   `insert into ledger.lane as l (shard, id, seq, added)
    select ${shardOfId('lane', '$2')}, lane, $3::bigint + count(*), count(*)
    from ${ON_NODE}
@@ -91,9 +91,9 @@ const LOCK_LANES = statement(
    on conflict (shard, id) do update set seq = l.seq + excluded.added, added = excluded.added`,
 )
 
-/* The rows of the order keys are locked, so they still hold the places that LOCK_LANES reserved. */
+/* The rows of the order keys are locked, so they still hold the places that LOCK_ORDER_KEYS reserved. */
 const ADD_JOBS_IN_ORDER = statement(
-  'accept_jobs_in_lanes',
+  'accept_jobs_in_order',
   `insert into ledger.job
      (shard, receipt_id, subscriber, ${STATE}, born_at, due_at, lane, lane_seq)
    select ${shardOfId('p.receipt_id', '$5')}, p.receipt_id, p.subscriber, ${stateAt('$6::timestamptz')},
@@ -169,7 +169,7 @@ function onlyOf(batch: Batch, recorded: ReadonlySet<string>): Batch {
 async function addJobs(client: Queryable, batch: Batch, { clock, now }: BatchStart): Promise<AddedJob[]> {
   const { jobs, jobReceipts, worker, shards } = batch
   if (jobs.length === 0) return []
-  const lanes = binary.uuids(jobs.map(({ lane }) => lane))
+  const orderKeys = binary.uuids(jobs.map(({ orderKey }) => orderKey))
   const values = [
     binary.uuids(jobReceipts),
     binary.integers(jobs.map(({ subscriber }) => subscriber)),
@@ -178,7 +178,7 @@ async function addJobs(client: Queryable, batch: Batch, { clock, now }: BatchSta
     shards,
     now,
   ]
-  if (jobs.every(({ lane }) => lane === undefined)) return rows<AddedJob>(client, ADD_JOBS, values)
-  await rows(client, LOCK_LANES, [lanes, shards, clock])
-  return rows<AddedJob>(client, ADD_JOBS_IN_ORDER, [...values, lanes, binary.integers(placesOf(batch))])
+  if (jobs.every(({ orderKey }) => orderKey === undefined)) return rows<AddedJob>(client, ADD_JOBS, values)
+  await rows(client, LOCK_ORDER_KEYS, [orderKeys, shards, clock])
+  return rows<AddedJob>(client, ADD_JOBS_IN_ORDER, [...values, orderKeys, binary.integers(placesOf(batch))])
 }

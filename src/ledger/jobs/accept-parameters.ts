@@ -69,7 +69,7 @@ export const JOBS = {
   },
   worker: { type: 'integer', encode: ({ worker }) => worker ?? null },
   bornLeased: { type: 'boolean[]', encode: ({ jobs }) => binary.booleans(jobs.map((job) => job.bornLeased)) },
-  lanes: { type: 'uuid[]', encode: ({ jobs }) => binary.uuids(jobs.map((job) => job.lane)) },
+  orderKeys: { type: 'uuid[]', encode: ({ jobs }) => binary.uuids(jobs.map((job) => job.orderKey)) },
   places: { type: 'integer[]', encode: (batch) => binary.integers(placesOf(batch)) },
   shards: { type: 'integer', encode: ({ shards }) => shards },
 } satisfies Record<string, Parameter>

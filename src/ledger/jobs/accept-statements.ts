@@ -134,12 +134,12 @@ function acceptStatements(name: string, payload: Record<string, Parameter>): Acc
    * in `ledger.lane`.
    */
   const inOrder = accept(
-    '_in_lanes',
+    '_in_order',
     `${runnable}, placed as materialized (
        select r.shard, r.id as receipt_id, j.subscriber, j.born, j.lane,
          row_number() over (partition by j.lane order by j.place) as number
        from recorded r
-       join unnest(${at.jobReceipts}, ${at.jobSubscribers}, ${at.bornLeased}, ${at.lanes}, ${at.places})
+       join unnest(${at.jobReceipts}, ${at.jobSubscribers}, ${at.bornLeased}, ${at.orderKeys}, ${at.places})
          j(receipt_id, subscriber, born, lane, place) on j.receipt_id = r.id
      ), lanes as (
        insert into ledger.lane as l (shard, id, seq, added)

@@ -82,5 +82,5 @@ function takeApart(arrived: readonly NewWork[], context: Pick<Batch, 'worker' | 
 }
 
 function hasOrder(batch: readonly NewWork[]): boolean {
-  return batch.some(({ jobs }) => jobs.some(({ lane }) => lane !== undefined))
+  return batch.some(({ jobs }) => jobs.some(({ orderKey }) => orderKey !== undefined))
 }

@@ -16,8 +16,8 @@ export interface ClaimedJob extends JobRef {
   readonly epoch: number
   /** Milliseconds since the job was born. */
   readonly ageMs: number
-  /** The order key, of an ordered subscriber. The name is the column's: see order.ts. */
-  readonly lane: string | null
+  /** The order key, of an ordered subscriber. */
+  readonly orderKey: string | null
   readonly eventKey: string
   readonly eventType: string
   readonly objectId: string | null
@@ -189,7 +189,7 @@ export const claimOf = (
      where j.shard = $1::smallint and j.ctid = any(array(select at from picked))${condition}
      returning j.receipt_id, j.subscriber, j.fence, j.attempt, j.crashes, j.born_at, j.last_step, j.epoch, j.lane
    )
-   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane,
+   select l.receipt_id as "receiptId", l.subscriber, l.fence, l.attempt, l.crashes, l.last_step as "lastStep", l.epoch, l.lane as "orderKey",
      (extract(epoch from now() - l.born_at) * 1000)::float8 as "ageMs",
      r.event_key as "eventKey", r.event_type as "eventType", r.object_id as "objectId",
      (extract(epoch from r.occurred_at) * 1000)::float8 as "occurredAtMs",

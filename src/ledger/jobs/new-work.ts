@@ -33,7 +33,7 @@ export interface NewJob {
   /** Requests that the job is born leased to the worker of this process. */
   readonly bornLeased: boolean
   /** The id of its order key, if its subscriber is ordered. Such a job waits for its turn. */
-  readonly lane?: string | undefined
+  readonly orderKey?: string | undefined
 }
 
 export interface ReceiptSeal {

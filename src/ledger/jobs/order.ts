@@ -21,7 +21,7 @@ import { UNFINISHED } from './states.ts'
  */
 
 const LOCK_KEYS = statement(
-  'lock_lanes',
+  'lock_order_keys',
   `select id from ledger.lane where shard = $1::smallint and id = any($2::uuid[]) order by id for update`,
 )
 
@@ -83,7 +83,7 @@ function releaseInShard(pool: Pool, shard: number, orderKeys: readonly string[])
  * that this place is before every later one. The job is handed back: its run has not begun.
  */
 const JOIN = statement(
-  'join_lane',
+  'join_order_key',
   `with job as materialized (
      select j.receipt_id, j.subscriber, (extract(epoch from r.received_at) * 1000000)::bigint as seq
      from ledger.job j
@@ -115,14 +115,14 @@ const LOCK_JOINING = statement(
 )
 
 const LOCK_JOINED = statement(
-  'lock_joined_lane',
+  'lock_joined_order_key',
   `insert into ledger.lane as l (shard, id, seq, added)
    values ($1::smallint, $2::uuid, greatest($3::bigint, $4::bigint), 0)
    on conflict (shard, id) do update set added = 0, seq = greatest(l.seq, $3::bigint)`,
 )
 
 const JOIN_ONLY = statement(
-  'join_lane_only',
+  'join_order_key_only',
   `update ledger.job
    set state = 'received', worker = null, attempt = attempt - 1, due_at = 'infinity', lane = $4::uuid, lane_seq = $5::bigint
    where shard = $1::smallint and receipt_id = $2::uuid and subscriber = $3::integer`,
@@ -157,7 +157,7 @@ export async function joinOrderKey(db: Queryable, job: JobRef, place: OrderKeyPl
  * operator has finished the released one.
  */
 const IDLE_KEYS = statement(
-  'resting_lanes',
+  'idle_order_keys',
   `select l.id from ledger.lane l
    where l.shard = $1::smallint and not exists (
      select from ledger.job j where j.lane = l.id and j.lane is not null

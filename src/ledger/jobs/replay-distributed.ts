@@ -47,8 +47,8 @@ const KEEP = statement(
    on conflict (shard, receipt_id, subscriber, epoch, name) do nothing`,
 )
 
-const LANES = statement(
-  'replay_lanes',
+const ORDER_KEYS = statement(
+  'replay_order_keys',
   `insert into ledger.lane (shard, id, seq, added)
    select distinct (get_byte(uuid_send(j.lane), 0) % s.value)::smallint, j.lane,
      (extract(epoch from now()) * 1000000)::bigint, 0
@@ -100,7 +100,7 @@ export function replayDistributed(db: Queryable, replay: Replay): Promise<number
     ]
     await change(client, TELL, jobs)
     if (!fresh) await change(client, KEEP, jobs)
-    await change(client, LANES, jobs)
+    await change(client, ORDER_KEYS, jobs)
     return change(client, BEGIN_AGAIN, [...jobs, fresh ? 1 : 0])
   })
 }

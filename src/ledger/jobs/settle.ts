@@ -9,7 +9,7 @@ import { byKey, type JobRef } from './job-ref.ts'
 
 /*
  * The statements by which a worker ends a run are here, in complete.ts, and in order.ts
- * (`join_lane`, for a job that gets its order key when it runs). process/settle/settle-run.ts
+ * (`join_order_key`, for a job that gets its order key when it runs). process/settle/settle-run.ts
  * chooses among them. rescue.ts ends the runs of dead workers.
  */
 

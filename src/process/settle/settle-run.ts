@@ -22,7 +22,7 @@ import type { RunCommit } from './settler.ts'
  * | it committed a last transaction             | effects/transaction.ts   | complete_with_step |
  * | it met an effect whose outcome is unknown   | effects/claim-effect.ts  | stop_for_attention |
  * | it would fail, and a call of it is open     | open-calls.ts            | stop_for_attention |
- * | it had no order key yet, and must wait      | worker.ts                | join_lane          |
+ * | it had no order key yet, and must wait      | worker.ts                | join_order_key     |
  * | its process died                            | upkeep/rescue.ts         | rescue             |
  *
  * The handler's own commits (a last transaction, an unknown effect) come first: then the outcome

@@ -57,7 +57,7 @@ test('accept, claim, effect, step and settle reach one node, without a two-phase
     headers: '{}',
     body: Buffer.from('{}'),
   }
-  const jobs = [{ subscriber, bornLeased: false, lane: undefined }]
+  const jobs = [{ subscriber, bornLeased: false, orderKey: undefined }]
   const work = { receipt, jobs } as unknown as Parameters<typeof insertReceipts>[1][number]
   expect(await insertReceipts(pool, [work], { worker: undefined, shards: 16 })).toEqual([])
   const [claimed] = await claimJobs(pool, { shard: 0, worker, slots: new Map([[subscriber, 1]]) })

@@ -204,9 +204,9 @@ test('a person decides on an effect while subscribers have an order', async () =
   await until('it waits for a person', () =>
     db.number(`select count(*) from hookonce.job where state = 'attention'`),
   )
-  await until('the lane is empty', () => got.length === ordered.length)
-  // On any connection: all of them have released lanes.
+  await until('the order key has no job left', () => got.length === ordered.length)
+  // On any connection: all of them have released order keys.
   await hooks.attention.confirmDone('charge', { by: 'anna', why: 'the bank says so' })
   for (const id of ordered) await deliver(hooks, { id: `${id}-2`, type: 'ordered' })
-  await until('the lane is empty again', () => got.length === 2 * ordered.length)
+  await until('the order key has no job left again', () => got.length === 2 * ordered.length)
 })

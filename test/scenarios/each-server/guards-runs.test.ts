@@ -62,7 +62,7 @@ const endings: [name: string, ending: EndRun, after: string][] = [
     (db, job) => stopForAttention(db, { job, effect: EFFECT, reason: 'unknown' }),
     'attention',
   ],
-  ['join_lane', (db, job) => joinOrderKey(db, job, { orderKey: idOf(800), shards: 16 }), 'received'],
+  ['join_order_key', (db, job) => joinOrderKey(db, job, { orderKey: idOf(800), shards: 16 }), 'received'],
 ]
 
 describe.each(endings)('%s', (name, ending, after) => {

@@ -24,7 +24,7 @@ const RECEIPT_ID = '0a000000-0000-4000-8000-000000000000'
 const JOB: JobRef = { shard: 0, receiptId: RECEIPT_ID, subscriber: 1, fence: 1 }
 const EFFECT = { shard: 0, id: '0b000000-0000-4000-8000-000000000000', tenant: 'default', key: 'once' }
 
-const work = (lane?: string): NewWork => ({
+const work = (orderKey?: string): NewWork => ({
   receipt: {
     id: '0c000000-0000-4000-8000-000000000000',
     shard: 0,
@@ -39,7 +39,7 @@ const work = (lane?: string): NewWork => ({
     body: Buffer.from('{}'),
     keySeconds: 60,
   },
-  jobs: [{ subscriber: 1, bornLeased: true, lane }],
+  jobs: [{ subscriber: 1, bornLeased: true, orderKey }],
 })
 
 const keys = statements('hookonce_key')
@@ -51,7 +51,7 @@ const PROMISES: readonly (readonly [
 ])[] = [
   ['accept', (db) => insertReceipts(db, [work()], { worker: undefined, shards: 16 })],
   ['accept leased', (db, worker) => insertReceipts(db, [work()], { worker, shards: 16 })],
-  ['accept in lanes', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
+  ['accept in order', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
   ['import', (db) => insertImported(db, work().receipt, [work().receipt])],
   ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
   ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],

@@ -48,7 +48,7 @@ describe('every acknowledged event is still there after a crash of a server with
 
   test.each([
     ['born leased', {}],
-    ['in lanes', { ordered: () => 'one' }],
+    ['in order', { ordered: () => 'one' }],
   ])('%s', async (_, options) => {
     const server = await hastyServer()
     const hooks = testHooks(server.db, { prepare: 'off' })

@@ -65,7 +65,7 @@ test('events of one key run one at a time in order, those of other keys in paral
     expect(handled.filter((id) => keyOf(id) === key)).toEqual(events(key, 15).map(({ id }) => id))
   }
   await until(
-    'lanes without jobs are gone',
+    'order keys without jobs are gone',
     async () => (await db.number('select count(*) from hookonce.lane')) === 0,
   )
 })
@@ -205,22 +205,22 @@ test('replayed into an ordered subscriber that came later, events of one key run
   expect(handled).toHaveLength(12)
   expect(
     await db.rows(
-      `select count(distinct lane)::int as lanes, count(lane)::int as jobs, max(attempt) as attempts from hookonce.job
+      `select count(distinct lane)::int as keys, count(lane)::int as jobs, max(attempt) as attempts from hookonce.job
        where subscriber = (select id from hookonce.subscriber where name = 'later')`,
     ),
-  ).toEqual([{ lanes: 2, jobs: 12, attempts: 1 }])
+  ).toEqual([{ keys: 2, jobs: 12, attempts: 1 }])
 })
 
-test('jobs that join a lane wait in the order of their receipts', async () => {
+test('jobs that get their order key late wait in the order of their receipts', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 4, { shard: 0 })
   const worker = await seedWorker(db)
   const jobs = await claimJobs(db.pool, { shard: 0, worker, slots: new Map([[subscriber, 4]]) })
-  const lane = '00000000-0000-4000-8000-000000000001'
+  const orderKey = '00000000-0000-4000-8000-000000000001'
   for (const job of jobs.toReversed())
-    expect(await joinOrderKey(db.pool, job, { orderKey: lane, shards: 16 })).toBe(true)
+    expect(await joinOrderKey(db.pool, job, { orderKey, shards: 16 })).toBe(true)
   // No process is running one of them any more.
-  for (const job of jobs) expect(await joinOrderKey(db.pool, job, { orderKey: lane, shards: 16 })).toBe(false)
+  for (const job of jobs) expect(await joinOrderKey(db.pool, job, { orderKey, shards: 16 })).toBe(false)
   const order = await db.rows(
     `select r.id from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id
      where j.state = 'received' and j.due_at = 'infinity' and j.attempt = 0 order by j.lane_seq`,
@@ -253,7 +253,7 @@ test('an order key to which a job is being added is not released before that is 
      where lane_seq = (select max(lane_seq) from hookonce.job)`,
   )
   const passing = releaseNextJobs(ledger, [lane])
-  await until('somebody waits for the lane', () =>
+  await until('a release waits for the order key', () =>
     db.number(
       `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
     ),
