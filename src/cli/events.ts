@@ -1,4 +1,4 @@
-import { jobStates } from '../model/job-state.ts'
+import { jobStates, needsOperator } from '../model/job-state.ts'
 import { type EventPage, type EventQuery, type EventRow, listEvents } from '../operate/events.ts'
 import { isHeldByPause, listPaused, type Paused } from '../operate/pause.ts'
 import { requireTenant, sourceNames } from '../operate/sources.ts'
@@ -88,7 +88,7 @@ async function follow(
 ): Promise<void> {
   if (key !== undefined) throw usageError({ usage }, '--key names one event: leave --follow out')
   if (until !== undefined) throw usageError({ usage }, '--until and --follow exclude each other')
-  if (state !== undefined && state !== 'failed' && state !== 'attention')
+  if (state !== undefined && !needsOperator(state))
     throw usageError(
       { usage },
       'with --follow, --state must be failed or attention: jobs leave the other states too soon',

@@ -30,11 +30,35 @@ interface StateTraits {
 /**
  * Properties of states that the ledger's statements use. Every new state must define all of them.
  */
-export const stateTraits: Readonly<Record<JobState, StateTraits>> = {
+export const stateTraits = {
   received: { isClaimable: true, isFinished: false, needsOperator: false },
   processing: { isClaimable: false, isFinished: false, needsOperator: false },
   retrying: { isClaimable: true, isFinished: false, needsOperator: false },
   processed: { isClaimable: false, isFinished: true, needsOperator: false },
   failed: { isClaimable: false, isFinished: true, needsOperator: true },
   attention: { isClaimable: false, isFinished: false, needsOperator: true },
+} as const satisfies Record<JobState, StateTraits>
+
+type StateWith<Trait extends keyof StateTraits> = {
+  [State in JobState]: (typeof stateTraits)[State][Trait] extends true ? State : never
+}[JobState]
+
+export type FinishedState = StateWith<'isFinished'>
+
+export function isClaimable(state: string): state is StateWith<'isClaimable'> {
+  return has(state, 'isClaimable')
+}
+
+export function isFinished(state: string): state is FinishedState {
+  return has(state, 'isFinished')
+}
+
+export function needsOperator(state: string): state is StateWith<'needsOperator'> {
+  return has(state, 'needsOperator')
+}
+
+export const finishedStates: readonly FinishedState[] = jobStates.filter(isFinished)
+
+function has(state: string, trait: keyof StateTraits): boolean {
+  return jobStates.some((one) => one === state && stateTraits[one][trait])
 }

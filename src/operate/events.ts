@@ -5,7 +5,7 @@ import { type EventOrder, type EventRow, readEvents, readEventsById } from '../l
 import { isFew, readFewEvents } from '../ledger/read/few-events.ts'
 import { idRange } from '../ledger/read/id-prefix.ts'
 import { registered } from '../ledger/read/registered.ts'
-import type { JobState } from '../model/job-state.ts'
+import { type JobState, needsOperator } from '../model/job-state.ts'
 import { receiptIds } from '../model/receipt-id.ts'
 import { everywhere, pagedEverywhere, sortedBy } from './across.ts'
 import { checkLimit, compareLatestFirst, containing, likePattern, timePosition } from './page.ts'
@@ -171,7 +171,7 @@ function pageOf(found: readonly EventRow[], onward: string | undefined, query: E
 }
 
 function isListedByFailure({ state, error }: EventQuery): boolean {
-  return error !== undefined || state === 'failed' || state === 'attention'
+  return error !== undefined || (state !== undefined && needsOperator(state))
 }
 
 function isFiltered({ limit: _, after: __, before: ___, ...filter }: EventQuery): boolean {

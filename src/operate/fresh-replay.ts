@@ -8,6 +8,7 @@ import { recordAudit } from '../ledger/read/audit.ts'
 import type { PublishedMessage } from '../ledger/read/outbox.ts'
 import type { ReceiptRow } from '../ledger/read/receipts.ts'
 import { HookonceError } from '../model/errors.ts'
+import { finishedStates } from '../model/job-state.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { jobRecords } from './job-record.ts'
 
@@ -81,12 +82,11 @@ export async function replayFresh(ledger: LedgerTables, replay: FreshReplay): Pr
     let jobs = 0
     let released = 0
     for (const subscriber of subscribers) {
-      const states = ['processed', 'failed'] as const
       const again = await replayJobs(client, {
         shard,
         receiptIds: [receiptId],
         subscribers: [subscriber],
-        states,
+        states: finishedStates,
         fresh: true,
       })
       jobs += again

@@ -6,6 +6,7 @@ import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { type Registered, registered } from '../ledger/read/registered.ts'
 import { HookonceError } from '../model/errors.ts'
+import { isClaimable } from '../model/job-state.ts'
 import { everywhere, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
 import { unknownName } from './sources.ts'
@@ -124,5 +125,5 @@ export const listPaused = everywhere(pausedIn, (all) => all.flat())
 
 /** A pause holds jobs that have not begun, and jobs that would be retried. */
 export function isHeldByPause(state: string): boolean {
-  return state === 'received' || state === 'retrying'
+  return isClaimable(state)
 }

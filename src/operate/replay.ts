@@ -8,6 +8,7 @@ import { recordAudit } from '../ledger/read/audit.ts'
 import type { ReceiptRow } from '../ledger/read/receipts.ts'
 import { HookonceError } from '../model/errors.ts'
 import { interestOf } from '../model/interest.ts'
+import { finishedStates, isFinished } from '../model/job-state.ts'
 import { whereFound } from './across.ts'
 import type { DecisionReason } from './audit.ts'
 import { type FreshPlan, planFresh, replayFresh } from './fresh-replay.ts'
@@ -47,7 +48,7 @@ async function replayIn(ledger: LedgerTables, id: string, options: ReplayOptions
       shard,
       receiptIds: [receiptId],
       subscribers,
-      states: ['processed', 'failed'],
+      states: finishedStates,
     })
     const added = await addMissingJobs(client, { shard, receiptId, subscribers })
     const jobs = again + added
@@ -101,7 +102,7 @@ async function planReplayIn(
       id: subscriber,
       name,
       state,
-      again: state === null || state === 'processed' || state === 'failed',
+      again: state === null || isFinished(state),
     }
   })
   const again = planned.filter((job) => job.again).map((job) => job.id)

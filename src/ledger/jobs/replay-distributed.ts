@@ -1,4 +1,4 @@
-import type { JobState } from '../../model/job-state.ts'
+import type { FinishedState } from '../../model/job-state.ts'
 import * as binary from '../driver/binary.ts'
 import { NOT_PUSHED, together } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
@@ -76,7 +76,7 @@ export interface Replay {
   readonly receiptIds: readonly string[]
   readonly subscribers: readonly number[] | undefined
   /** Replays only jobs in these states: since it was planned, a job may have been processed. */
-  readonly states: readonly Extract<JobState, 'processed' | 'failed'>[]
+  readonly states: readonly FinishedState[]
   /** Begins a new epoch: steps and effects of earlier runs do not count. */
   readonly fresh?: boolean
 }

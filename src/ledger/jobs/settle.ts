@@ -6,6 +6,7 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 import type { EffectId } from '../effects/effects.ts'
 import { HAS_ITS_STEPS } from '../effects/steps.ts'
 import { byKey, type JobRef } from './job-ref.ts'
+import { FINISHED } from './states.ts'
 
 /*
  * The statements by which a worker ends a run are here, in complete.ts, and in order.ts
@@ -94,7 +95,7 @@ const settleOf = (told: string, result: string): string => `with ${WITH_DURABLE}
      select e.place, j.shard, j.receipt_id, j.subscriber, j.fence, j.attempt, j.started_at, e.state as outcome,
        e.state::ledger.job_state as state, e.delay_ms, e.return_attempt, e.reason, e.stack,
        now() + e.delay_ms * interval '1 millisecond' as due_at,
-       case when e.state in ('processed', 'failed') then now() end as finished_at
+       case when e.state in ${FINISHED} then now() end as finished_at
      from durable
      cross join unnest($1::smallint[], $2::uuid[], $3::integer[], $4::integer[], $5::text[], $6::integer[], $7::boolean[],
        $8::text[], $9::text[]) with ordinality

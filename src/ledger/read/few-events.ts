@@ -1,3 +1,4 @@
+import { type FinishedState, isFinished, type JobState } from '../../model/job-state.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { CLAIMABLE } from '../jobs/states.ts'
 import {
@@ -22,11 +23,9 @@ import { HAS_ERROR } from './failure-text.ts'
  * $2 - 1. $15 is a pattern or a fingerprint of the error.
  */
 
-/** The states whose jobs can be read this way. */
-const FEW = ['received', 'processing', 'retrying', 'attention']
-
-export function isFew(state: string | undefined): state is string {
-  return state !== undefined && FEW.includes(state)
+/** Whether jobs in this state can be read this way. */
+export function isFew(state: JobState | undefined): state is Exclude<JobState, FinishedState> {
+  return state !== undefined && !isFinished(state)
 }
 
 /* Along `job_due`. Its states are compared later: a scan for the rarer one could be long. */

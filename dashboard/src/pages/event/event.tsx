@@ -26,7 +26,8 @@ import { Timeline } from './timeline-view.tsx'
 const words = texts.event
 /** The stream announces new events only. A replayed event is polled until it is done. */
 const POLL_MS = 2_000
-const UNFINISHED: ReadonlySet<string> = new Set(['received', 'processing', 'retrying'])
+/** Jobs in `attention` do not change before an operator decides, so they are not polled. */
+const IN_PROGRESS: ReadonlySet<string> = new Set(['received', 'processing', 'retrying'])
 
 export default function EventPage({ params: { id = '' } }: PageProps) {
   // Each event gets a new component, so no state of the previous event remains.
@@ -43,12 +44,12 @@ function OneEvent({ id }: { readonly id: string }) {
         change.type === 'skipped' || ('receiptId' in change && change.receiptId.startsWith(id)),
     },
   )
-  const isUnfinished = data?.jobs.some(({ state }) => UNFINISHED.has(state)) ?? false
+  const isInProgress = data?.jobs.some(({ state }) => IN_PROGRESS.has(state)) ?? false
   useEffect(() => {
-    if (!isUnfinished || isPaused.value) return
+    if (!isInProgress || isPaused.value) return
     const timer = setInterval(reload, POLL_MS)
     return () => clearInterval(timer)
-  }, [isUnfinished, isPaused.value])
+  }, [isInProgress, isPaused.value])
   if (data) return <Shown chain={data} reload={reload} />
   return (
     <div class="card">
