@@ -1,15 +1,11 @@
 import type { ComponentType } from 'preact'
+import type { PageProps } from './page-props.ts'
 import { texts } from './texts.ts'
 
 /*
  * Every page. A page is a lazy chunk with a default export. The router, the rail and the palette
  * need only its line here.
  */
-
-export interface PageProps {
-  /** The values of `:name` in the path. */
-  readonly params: Readonly<Record<string, string>>
-}
 
 export interface Route {
   readonly path: string

@@ -1,12 +1,18 @@
-import type { Mode, World } from './crash-run.ts'
+import type { Downstream } from './downstream.ts'
+
+/** The database and the called service, at the end of a run. */
+export interface Evidence {
+  readonly downstream: Downstream
+  rows<Row>(text: string): Promise<Row[]>
+}
 
 /** Returns the fault at the end of a run. Undefined if there is none. */
-type Oracle = (world: World) => Promise<string | undefined>
+type Oracle = (evidence: Evidence) => Promise<string | undefined>
 
 const PATHS = ['/shared', '/own']
 
 /** In every mode: every job was processed, and no effect is unfinished. */
-async function unfinished({ rows }: World): Promise<string | undefined> {
+async function unfinished({ rows }: Evidence): Promise<string | undefined> {
   const jobs = await rows<{ state: string; reason: string }>(
     `select state::text, reason from hookonce.job where state <> 'processed'`,
   )
@@ -19,13 +25,13 @@ async function unfinished({ rows }: World): Promise<string | undefined> {
 }
 
 function external(check: (calls: number, acted: number, keys: number) => string | undefined): Oracle {
-  return async (world) => {
-    const left = await unfinished(world)
+  return async (evidence) => {
+    const left = await unfinished(evidence)
     if (left !== undefined) return left
     for (const path of PATHS) {
-      const calls = world.downstream.calls.filter((call) => call.path === path)
+      const calls = evidence.downstream.calls.filter((call) => call.path === path)
       const keys = new Set(calls.map(({ key }) => key)).size
-      const fault = check(calls.length, world.downstream.acted(path), keys)
+      const fault = check(calls.length, evidence.downstream.acted(path), keys)
       if (fault !== undefined) return `${path}: ${fault} (${calls.length} calls, ${keys} keys)`
     }
     return undefined
@@ -39,10 +45,10 @@ const byKey: Oracle = external((_, acted, keys) => {
 })
 
 function rowsAre(text: string, expected: unknown): Oracle {
-  return async (world) => {
-    const left = await unfinished(world)
+  return async (evidence) => {
+    const left = await unfinished(evidence)
     if (left !== undefined) return left
-    const found = JSON.stringify(await world.rows(text))
+    const found = JSON.stringify(await evidence.rows(text))
     return found === JSON.stringify(expected) ? undefined : `the business rows are ${found}`
   }
 }
@@ -53,7 +59,7 @@ const ONE_ROW_AN_EVENT = rowsAre('select type, count(*)::int from effect group b
   { type: 'evt_3', count: 1 },
 ])
 
-export const oracles: Readonly<Record<Mode, Oracle>> = {
+export const oracles = {
   keyed: byKey,
   // Every unknown effect was decided by its true outcome, so it happened once. No key was used
   // twice.
@@ -63,11 +69,11 @@ export const oracles: Readonly<Record<Mode, Oracle>> = {
   }),
   reconcile: byKey,
   atLeastOnce: external((calls) => (calls >= 1 ? undefined : 'it was never called')),
-  step: async (world) => {
-    const left = await unfinished(world)
+  step: async (evidence) => {
+    const left = await unfinished(evidence)
     if (left !== undefined) return left
-    const acted = ['/evt_1', '/evt_2', '/evt_3'].map((path) => world.downstream.acted(path))
-    const steps = await world.rows('select from hookonce.step')
+    const acted = ['/evt_1', '/evt_2', '/evt_3'].map((path) => evidence.downstream.acted(path))
+    const steps = await evidence.rows('select from hookonce.step')
     if (steps.length !== 3) return `${steps.length} steps are recorded`
     return acted.every((count) => count === 1) ? undefined : `the other side acted ${acted.join(', ')} times`
   },
@@ -78,10 +84,10 @@ export const oracles: Readonly<Record<Mode, Oracle>> = {
   last: ONE_ROW_AN_EVENT,
   // In the order of their commits, versions never decrease, each is applied at most once, and the
   // last one is applied.
-  latest: async (world) => {
-    const left = await unfinished(world)
+  latest: async (evidence) => {
+    const left = await unfinished(evidence)
     if (left !== undefined) return left
-    const applied = await world.rows<{ entity: string; version: number }>(
+    const applied = await evidence.rows<{ entity: string; version: number }>(
       'select entity, version from applied order by entity, version, at',
     )
     const all = applied.map(({ entity, version }) => `${entity} ${version}`)
@@ -93,4 +99,4 @@ export const oracles: Readonly<Record<Mode, Oracle>> = {
     return isRight ? undefined : `the applied versions are ${all.join(', ')}`
   },
   write: ONE_ROW_AN_EVENT,
-}
+} satisfies Readonly<Record<string, Oracle>>

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { type Attention, hookonce } from '../../src/index.ts'
 import { crashHandler } from './crash-handler.mjs'
-import { oracles } from './crash-oracles.ts'
+import { type Evidence, oracles } from './crash-oracles.ts'
 import { type Downstream, type Reply, startDownstream } from './downstream.ts'
 import { manyLedgers } from './many-ledgers.ts'
 import { databaseUrl, TEMPLATE } from './servers.ts'
@@ -124,10 +124,8 @@ export async function crashRun(mode: Mode, seed: number): Promise<CrashRun> {
 }
 
 /** A database, the called service, and the process that takes over. */
-export interface World {
+export interface World extends Evidence {
   readonly url: string
-  readonly downstream: Downstream
-  rows<Row>(text: string): Promise<Row[]>
   deliver(): Promise<void>
   /** Takes over, and waits until all work is done. */
   finish(): Promise<void>

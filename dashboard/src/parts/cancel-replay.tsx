@@ -1,9 +1,11 @@
+import type { ResponseOf } from 'hookonce/client'
 import { client, newKey } from '../api.ts'
 import { texts } from '../texts.ts'
 import { PlanDialog } from './dialog.tsx'
-import type { Replay } from './replay-many.tsx'
 
 const words = texts.failures.replays
+
+export type Replay = ResponseOf<'GET', '/replays/{id}'>
 
 export interface CancelReplayProps {
   readonly replay: Replay

@@ -1,12 +1,23 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { formatShort } from '../format.ts'
-import type { ChartProps } from './chart.tsx'
 
 /* The charting library, in its own chunk: the page renders before it loads. */
 
-export interface PlotOptions extends Required<Pick<ChartProps, 'times' | 'series' | 'height' | 'format'>> {
+export interface ChartSeries {
+  readonly label: string
+  /** The CSS variable of the colour, such as `--accent`. */
+  readonly colour: string
+  readonly values: readonly number[]
+}
+
+export interface PlotOptions {
   readonly holder: HTMLElement
+  /** The times of the values, in milliseconds. */
+  readonly times: readonly number[]
+  readonly series: readonly ChartSeries[]
+  readonly height: number
+  readonly format: (value: number) => string
   readonly onPoint: (index: number | null) => void
 }
 

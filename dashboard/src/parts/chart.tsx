@@ -3,21 +3,12 @@ import type uPlot from 'uplot'
 import { formatClock, formatCount } from '../format.ts'
 import { shownTheme } from '../shell/theme.ts'
 import { texts } from '../texts.ts'
+import type { ChartSeries, PlotOptions } from './chart-engine.ts'
 
-export interface ChartSeries {
+export interface ChartProps
+  extends Pick<PlotOptions, 'times' | 'series'>,
+    Partial<Pick<PlotOptions, 'format' | 'height'>> {
   readonly label: string
-  /** The CSS variable of the colour, such as `--accent`. */
-  readonly colour: string
-  readonly values: readonly number[]
-}
-
-export interface ChartProps {
-  readonly label: string
-  /** The times of the values, in milliseconds. */
-  readonly times: readonly number[]
-  readonly series: readonly ChartSeries[]
-  readonly format?: (value: number) => string
-  readonly height?: number
 }
 
 /** Lines over time. The legend shows the values under the pointer. */

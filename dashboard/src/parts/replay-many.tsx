@@ -5,13 +5,11 @@ import { useResource } from '../data/resource.ts'
 import { formatCount, formatDuration } from '../format.ts'
 import { toast } from '../shell/toasts.tsx'
 import { texts } from '../texts.ts'
-import { CancelReplay } from './cancel-replay.tsx'
+import { CancelReplay, type Replay } from './cancel-replay.tsx'
 import { JobsDialog } from './jobs-dialog.tsx'
 import { Sample } from './sample.tsx'
 
 const words = texts.replayMany
-
-export type Replay = ResponseOf<'GET', '/replays/{id}'>
 
 /** The jobs, in the form in which the API selects them. */
 export type ReplayFilter = Omit<RequestOf<'POST', '/replays/plan'>['body'], 'perSecond'>

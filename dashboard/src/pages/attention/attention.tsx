@@ -1,5 +1,4 @@
 import './attention.css'
-import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canOperate, client } from '../../api.ts'
 import { usePages } from '../../data/pages.ts'
@@ -10,12 +9,10 @@ import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Decide, type Verb, verbs } from './decide.tsx'
+import { Decide, type UnknownEffect, type Verb, verbs } from './decide.tsx'
 import { Effect } from './effect.tsx'
 
 const words = texts.attention
-
-export type UnknownEffect = ItemOf<'/attention'>
 
 const keyOf = ({ tenant, key }: UnknownEffect): string => (tenant === 'default' ? key : `${tenant} ${key}`)
 

@@ -1,9 +1,11 @@
+import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { client, newKey } from '../../api.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
-import type { UnknownEffect } from './attention.tsx'
+
+export type UnknownEffect = ItemOf<'/attention'>
 
 const words = texts.attention
 

@@ -4,7 +4,7 @@ import { Fact, Facts } from '../../parts/expand-table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import type { UnknownEffect } from './attention.tsx'
+import type { UnknownEffect } from './decide.tsx'
 import { type Verb, verbs } from './decide.tsx'
 
 const words = texts.attention

@@ -1,8 +1,10 @@
+import type { ItemOf } from 'hookonce/client'
 import { State, worstOf } from '../../parts/state.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { texts } from '../../texts.ts'
-import type { ListedEvent } from './events.tsx'
+
+export type ListedEvent = ItemOf<'/events'>
 
 const titles = texts.events.columns
 

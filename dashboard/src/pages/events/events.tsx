@@ -1,5 +1,4 @@
 import './events.css'
-import type { ItemOf } from 'hookonce/client'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { client } from '../../api.ts'
 import { keepList, keptList, type ListPosition } from '../../data/kept-list.ts'
@@ -14,7 +13,7 @@ import { href, queryValue, setQuery } from '../../router.ts'
 import { noteTypes } from '../../search/known-values.ts'
 import { filterOf } from '../../search/tokens.ts'
 import { texts } from '../../texts.ts'
-import { columns } from './columns.tsx'
+import { columns, type ListedEvent } from './columns.tsx'
 import { FirstEvent } from './first-event.tsx'
 import { type EventsQuery, queryOf } from './query.ts'
 import { Toolbar } from './toolbar.tsx'
@@ -24,8 +23,6 @@ const words = texts.events
 const FIRST_PAGE = 40
 const PAGE = 100
 const REFRESH_MS = 1_000
-
-export type ListedEvent = ItemOf<'/events'>
 
 export default function Events() {
   const wanted = queryValue('q')

@@ -1,6 +1,6 @@
 import { client } from '../../api.ts'
 import { download } from '../../parts/download.ts'
-import type { ListedEvent } from './events.tsx'
+import type { ListedEvent } from './columns.tsx'
 import type { EventsQuery } from './query.ts'
 
 /** The limit of an export. For more events, use the API directly: the curl line shows how. */

@@ -3,7 +3,7 @@ import { client, explain, newKey } from '../../api.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
-import type { ListedEvent } from './events.tsx'
+import type { ListedEvent } from './columns.tsx'
 
 const words = texts.events.replaySelected
 

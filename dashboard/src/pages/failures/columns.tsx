@@ -1,10 +1,12 @@
+import type { ItemOf } from 'hookonce/client'
 import { formatCount } from '../../format.ts'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { texts } from '../../texts.ts'
-import type { FailureGroup } from './failures.tsx'
 import { type Span, seriesOf } from './series.ts'
+
+export type FailureGroup = ItemOf<'/failures'>
 
 const titles = texts.failures.columns
 

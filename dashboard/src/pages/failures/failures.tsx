@@ -1,5 +1,4 @@
 import './failures.css'
-import type { ItemOf } from 'hookonce/client'
 import { useMemo, useState } from 'preact/hooks'
 import { canOperate, client } from '../../api.ts'
 import { useResource } from '../../data/resource.ts'
@@ -10,7 +9,7 @@ import { ReplayManyDialog } from '../../parts/replay-many.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { groupColumns } from './columns.tsx'
+import { type FailureGroup, groupColumns } from './columns.tsx'
 import { Group } from './group.tsx'
 import { Replays, useReplays } from './replays.tsx'
 import { spanOf } from './series.ts'
@@ -20,8 +19,6 @@ const PERIODS = ['24h', '7d', 'all'] as const
 /** A long interval: grouping failures by text costs the ledger more than a page of events. */
 const REFRESH_MS = 10_000
 const SHOWN = 100
-
-export type FailureGroup = ItemOf<'/failures'>
 
 export function keyOfGroup({ tenant, source, subscriber, fingerprint }: FailureGroup): string {
   return [tenant, source, subscriber, fingerprint].join(' ')

@@ -6,8 +6,8 @@ import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { searchOf } from '../../search/tokens.ts'
 import { texts } from '../../texts.ts'
+import type { FailureGroup } from './columns.tsx'
 import { Where } from './columns.tsx'
-import type { FailureGroup } from './failures.tsx'
 
 const words = texts.failures
 

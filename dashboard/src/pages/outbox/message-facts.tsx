@@ -1,3 +1,4 @@
+import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canOperate, canReadBodies, client } from '../../api.ts'
 import { useResource } from '../../data/resource.ts'
@@ -7,7 +8,8 @@ import { Failure, Skeleton } from '../../parts/feedback.tsx'
 import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import type { Message } from './messages.tsx'
+
+export type Message = ItemOf<'/outbox'>
 
 const words = texts.outbox
 

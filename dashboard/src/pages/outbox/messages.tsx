@@ -1,4 +1,3 @@
-import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canOperate, client } from '../../api.ts'
 import { usePages } from '../../data/pages.ts'
@@ -10,12 +9,11 @@ import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { MessageFacts } from './message-facts.tsx'
+import { type Message, MessageFacts } from './message-facts.tsx'
 import { PublishAgain, PublishFailed } from './publish-again.tsx'
 
 const words = texts.outbox
 
-export type Message = ItemOf<'/outbox'>
 type ListState = 'failed' | 'waiting' | 'published'
 
 const keyOf = ({ id }: Message): string => id

@@ -2,7 +2,7 @@ import { client, newKey } from '../../api.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
-import type { Message } from './messages.tsx'
+import type { Message } from './message-facts.tsx'
 
 const words = texts.outbox.again
 

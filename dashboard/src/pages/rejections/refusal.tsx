@@ -1,9 +1,11 @@
+import type { ItemOf } from 'hookonce/client'
 import { formatCount } from '../../format.ts'
 import { Command } from '../../parts/copy.tsx'
 import { Fact, Facts } from '../../parts/expand-table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { texts } from '../../texts.ts'
-import type { Rejection } from './rejections.tsx'
+
+export type Rejection = ItemOf<'/rejections'>
 
 const words = texts.rejections
 

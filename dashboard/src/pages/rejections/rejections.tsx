@@ -1,5 +1,4 @@
 import './rejections.css'
-import type { ItemOf } from 'hookonce/client'
 import { client } from '../../api.ts'
 import { useResource } from '../../data/resource.ts'
 import { formatCount } from '../../format.ts'
@@ -9,13 +8,11 @@ import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
-import { Refusal } from './refusal.tsx'
+import { Refusal, type Rejection } from './refusal.tsx'
 
 const words = texts.rejections
 /** One row per source and code, so the list is short. */
 const SHOWN = 200
-
-export type Rejection = ItemOf<'/rejections'>
 
 const keyOf = ({ source, code }: Rejection): string => `${source} ${code}`
 

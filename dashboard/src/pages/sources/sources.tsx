@@ -1,5 +1,4 @@
 import './sources.css'
-import type { ItemOf } from 'hookonce/client'
 import { client, newKey } from '../../api.ts'
 import { type Resource, useResource } from '../../data/resource.ts'
 import { formatCount, formatDuration } from '../../format.ts'
@@ -12,9 +11,7 @@ import { Waiting } from '../../parts/waiting.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Catalogue } from './catalogue.tsx'
-import { TestEvent } from './test-event.tsx'
-
-export type Source = ItemOf<'/sources'>
+import { type Source, TestEvent } from './test-event.tsx'
 
 const words = texts.sources
 const titles = words.columns

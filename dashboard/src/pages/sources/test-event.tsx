@@ -1,10 +1,12 @@
+import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canOperate, client, newKey } from '../../api.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { href } from '../../router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
-import type { Source } from './sources.tsx'
+
+export type Source = ItemOf<'/sources'>
 
 const words = texts.sources.test
 
