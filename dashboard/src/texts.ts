@@ -55,6 +55,9 @@ export const texts = {
     processed: 'processed',
     failed: 'failed',
     attention: 'attention',
+    stale: 'stale',
+    moved: 'moved',
+    imported: 'imported',
     ignored: 'not wanted',
   } as Readonly<Record<string, string>>,
 
@@ -252,19 +255,26 @@ export const texts = {
     timeline: 'Timeline',
     deliveries: 'Deliveries',
     from: (source: string) => `from ${source}`,
-    recorded: (isWithoutDelivery: boolean) => (isWithoutDelivery ? 'recorded' : '202 recorded'),
-    repeats: (count: number) => (count === 1 ? '200 duplicate' : `${count} × 200 duplicate`),
+    recorded: 'recorded',
+    firstRepeat: 'first duplicate',
+    repeats: (count: number) => (count === 1 ? 'duplicate' : `last of ${plural(count, 'duplicate')}`),
     matches: (secret: number) => `signature matches secret ${secret}`,
     reconciled: 'read from the provider’s list; no delivery arrived',
     imported: 'imported: another system had processed it',
     sameBody: (mismatches: number) =>
       mismatches === 0 ? 'no harm done' : `${mismatches} with another body: the first one is kept`,
     noJobs: 'No subscriber wanted this event. It is recorded, and nothing runs.',
+    onlyFirst: 'Of the first delivery. Repeats are counted; their headers are not stored.',
     stack: 'Where it was thrown',
     attempt: (number: string) => `Attempt ${number}`,
     attemptOf: (number: number, subscriber: string) => `Attempt ${number} of ${subscriber}`,
-    jobState: ({ state, attempt }: { readonly state: string; readonly attempt: number }) => {
+    jobState: ({
+      state,
+      outcome,
+      attempt,
+    }: Readonly<Record<'state' | 'outcome', string>> & { readonly attempt: number }) => {
       const runs = plural(attempt, 'attempt')
+      if (outcome === 'stale' || outcome === 'moved') return outcome
       if (state === 'processed') return `processed in ${runs}`
       if (state === 'failed') return `failed after ${runs}`
       if (state === 'retrying') return `retrying after ${runs}`
@@ -296,6 +306,8 @@ export const texts = {
     },
     nextAttempt: 'next attempt',
     heldByPause: 'waits: its source or subscriber is paused',
+    heldByCircuit: (state: string) => `waits: its circuit is ${state === 'open' ? 'open' : 'probing'}`,
+    nextProbe: ', next probe',
     waitsForOrder: 'waits for an earlier event with its order key',
     facts: {
       received: 'Received',
@@ -306,6 +318,7 @@ export const texts = {
       },
       took: 'Done after',
       notYet: 'not yet',
+      nothingRuns: 'nothing runs',
       subscribers: 'Subscribers',
       states: (states: readonly string[]) => tally(states) || 'none',
       effects: 'Effects',
