@@ -504,8 +504,10 @@ export const texts = {
     noneHint:
       'A job fails when its attempts are used up, or its handler throws Permanent. Jobs with the same error are grouped here. The command line shows the same:',
     noneCommand: 'npx hookonce failures',
-    incomplete: (count: string) =>
-      `These are the newest ${count} failures. There are older ones: replay some groups, and the others appear.`,
+    andMore: ', and more',
+    moreGroups:
+      'There are more groups: these are the largest and the latest. Replay some of them, and the others appear.',
+    olderFailures: 'Older failures of this time are not counted: choose a shorter time, or All.',
     noError: '(no error text)',
     columns: {
       jobs: 'Jobs',

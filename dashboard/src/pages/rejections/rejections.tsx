@@ -10,14 +10,13 @@ import { Time } from '../../parts/time.tsx'
 import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Refusal } from './refusal.tsx'
+import { keyOfRejection } from './rejection-key.ts'
 
 const words = texts.rejections
 /** One row per source and code, so the list is short. */
 const SHOWN = 200
 
 export type Rejection = ItemOf<'/rejections'>
-
-const keyOf = ({ source, code }: Rejection): string => `${source} ${code}`
 
 /** Refused deliveries, with the reason and the change to make. */
 export default function Rejections() {
@@ -30,7 +29,7 @@ export default function Rejections() {
   const asked = queryValue('of')
   const first = rejections?.[0]
   // The latest rejection is open at first, because it is usually the interesting one.
-  const openKey = asked === '-' ? undefined : asked || (first && keyOf(first))
+  const openKey = asked === '-' ? undefined : asked || (first && keyOfRejection(first))
   return (
     <>
       <div class="head">
@@ -50,7 +49,7 @@ export default function Rejections() {
             label={texts.pages.rejections}
             columns={columns}
             items={rejections}
-            keyOf={keyOf}
+            keyOf={keyOfRejection}
             openKey={openKey}
             onOpen={(key) => setQuery({ of: key ?? '-' })}
             detail={(rejection) => <Refusal rejection={rejection} />}
