@@ -102,8 +102,9 @@ export const texts = {
   firstEvent: {
     title: 'No event yet',
     hintDev: 'Run this in a terminal. Then run it again: the event is recorded once.',
-    hintServe: 'Run this beside the gateway, with the secret of the source in the environment.',
-    trigger: (source: string) => `npx hookonce trigger ${source}`,
+    hintServe:
+      'Run this in the folder of the gateway, with the secrets of its configuration in the environment.',
+    hintNone: 'Events appear here once a gateway with a source in its configuration has received them.',
   },
 
   replayMany: {
@@ -890,8 +891,12 @@ export const texts = {
     download: 'Download the body',
     locked: 'Your token may not read headers and bodies.',
     empty: 'Nothing was captured',
-    emptyHint: 'With hookonce dev, a request to any other path is kept here. Try one:',
-    emptyCommand: "curl http://127.0.0.1:4400/in/anything -d '{}'",
+    emptyHint: 'A request to any path without a source is kept here. Try one:',
+    emptyCommand: (deliveryUrl: string) => `curl ${deliveryUrl}/in/anything -d '{}'`,
+    onlyDev: 'This gateway keeps no requests',
+    onlyDevHint:
+      'Only hookonce dev keeps requests to sources that are not configured. Here, the page Rejections counts them.',
+    onlyAll: 'Captured requests are shown to those who see all tenants.',
     gone: 'This request is no longer kept.',
   },
 
