@@ -492,7 +492,6 @@ export const texts = {
       last: 'Last event',
     },
     health: { paused: 'paused', failing: 'failing', unattended: 'not served' },
-    none: 'none',
   },
 
   failures: {
@@ -806,7 +805,8 @@ export const texts = {
     health: { ok: 'ok', paused: 'paused', failing: 'failing', unattended: 'no worker' },
     secret: (position: number) => `no. ${position}`,
     secretTitle: 'Which of its secrets the newest events were signed with',
-    none: 'none',
+    notLately: 'not lately',
+    notLatelyTitle: 'No delivery arrived for about a week.',
     pauseHint: 'A pause holds every subscriber of this source.',
     empty: 'No source yet',
     emptyHint: 'Give hookonce the secret of a provider, or write a configuration:',

@@ -104,7 +104,7 @@ const WAS_HEARD = 'r.received + r.duplicate + r.unwanted > 0'
 
 const LAST_HEARD = statement(
   'alert_last_heard',
-  `select s.tenant, s.name as source,
+  `select s.tenant, s.name as source, l.at as "lastAt",
      greatest(0, extract(epoch from now() - l.at) - 600)::float8 as "silentSeconds"
    from ledger.source s
    cross join lateral (
@@ -115,6 +115,8 @@ const LAST_HEARD = statement(
 )
 
 export type LastHeard = Place & {
+  /** The start of the ten minutes in which the last delivery arrived. */
+  readonly lastAt: Date
   /** The time without deliveries, accurate to ten minutes. */
   readonly silentSeconds: number
 }
