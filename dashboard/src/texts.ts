@@ -64,6 +64,8 @@ export const texts = {
   theme: { label: 'Theme', light: 'Light', dark: 'Dark', system: 'Auto' },
 
   live: {
+    pause: 'Pause the updates of lists',
+    resume: 'Resume the updates of lists',
     state: {
       off: 'Not connected',
       connecting: 'Connecting…',

@@ -11,7 +11,7 @@ import { RetryNowDialog } from '../../parts/retry-now.tsx'
 import { State } from '../../parts/state.tsx'
 import { now, Time } from '../../parts/time.tsx'
 import { eventState, isFinished } from '../../parts/worst-state.ts'
-import { href } from '../../router.ts'
+import { goBack, href } from '../../router.ts'
 import type { PageProps } from '../../routes.ts'
 import { setTitle } from '../../shell/title.ts'
 import { toast } from '../../shell/toasts.tsx'
@@ -71,6 +71,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   const canCopy = canReadBodies.value && receipt.bodyBytes !== null && receipt.unreadable === null
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
+    ...(canOperate.value && waits ? [{ label: texts.retryNow.ofEvent, run: () => setRetrying(true) }] : []),
     ...(canReplay ? [{ keys: 'r', label: words.replay.key, run: replay }] : []),
     ...(canCopy
       ? [
@@ -78,7 +79,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
           { keys: 't', label: words.test, run: () => void copyTest(receipt) },
         ]
       : []),
-    { keys: 'u', label: words.back, run: () => window.history.back() },
+    { keys: 'u', label: words.back, run: () => goBack('/events') },
   ])
   return (
     <>
