@@ -8,8 +8,9 @@ import { useEffect, useRef } from 'preact/hooks'
 
 export interface KeyBinding {
   /** A key, such as `j`, `Enter`, `shift+j`, `mod+k` (⌘ or Ctrl), or two keys in turn: `g e`. */
-  readonly keys: string
-  /** A description for the help. Without it, the binding is not listed. */
+  /** Without keys, only the palette lists the binding. */
+  readonly keys?: string
+  /** A description for the help and the palette. Without it, the binding is not listed. */
   readonly label?: string
   readonly run: (event: KeyboardEvent) => void
 }
@@ -38,12 +39,15 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
   }, [])
 }
 
-/** The registered keys, newest first, each key once. */
+/** The registered bindings, newest first, each key once. */
 export function boundKeys(): readonly KeyBinding[] {
   version.value
   const found = new Map<string, KeyBinding>()
   for (const { bindings } of [...taken].reverse())
-    for (const binding of bindings()) if (!found.has(binding.keys)) found.set(binding.keys, binding)
+    for (const binding of bindings()) {
+      const name = binding.keys ?? binding.label ?? ''
+      if (!found.has(name)) found.set(name, binding)
+    }
   return [...found.values()]
 }
 
@@ -63,7 +67,7 @@ export function startKeys(): void {
     if (found) {
       event.preventDefault()
       found.run(event)
-    } else if (bound.some(({ keys }) => keys.startsWith(`${key} `))) {
+    } else if (bound.some(({ keys }) => keys?.startsWith(`${key} `))) {
       first = key
       firstAt = performance.now()
     }

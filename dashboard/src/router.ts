@@ -30,10 +30,19 @@ export function href(path: string, query?: Readonly<Record<string, string | unde
   return `${mount}${path}${search === '' ? '' : `?${search}`}`
 }
 
+/** Marks the entries of the history that were reached from another page of ours. */
+const FROM_US = { isFromUs: true }
+
+/** Returns to the page before, or to this path if the user came from elsewhere. */
+export function goBack(path: string): void {
+  if (window.history.state?.isFromUs === true) window.history.back()
+  else navigate(href(path))
+}
+
 export function navigate(address: string): void {
   // A user who leaves a page leaves its fields too, so the new page may take the focus.
   focusedField()?.blur()
-  window.history.pushState(null, '', address)
+  window.history.pushState(FROM_US, '', address)
   place.value = readPlace()
   window.scrollTo(0, 0)
 }
@@ -50,8 +59,8 @@ export function setQuery(
   const next = { ...Object.fromEntries(query), ...changes }
   const kept = Object.entries(next).filter(([, value]) => value !== undefined && value !== '')
   const address = href(path, Object.fromEntries(kept))
-  if (push) window.history.pushState(null, '', address)
-  else window.history.replaceState(null, '', address)
+  if (push) window.history.pushState(FROM_US, '', address)
+  else window.history.replaceState(window.history.state, '', address)
   place.value = readPlace()
 }
 

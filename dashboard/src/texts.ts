@@ -55,12 +55,17 @@ export const texts = {
     processed: 'processed',
     failed: 'failed',
     attention: 'attention',
+    stale: 'stale',
+    moved: 'moved',
+    imported: 'imported',
     ignored: 'not wanted',
   } as Readonly<Record<string, string>>,
 
   theme: { label: 'Theme', light: 'Light', dark: 'Dark', system: 'Auto' },
 
   live: {
+    pause: 'Pause the updates of lists',
+    resume: 'Resume the updates of lists',
     state: {
       off: 'Not connected',
       connecting: 'Connecting…',
@@ -99,8 +104,9 @@ export const texts = {
   firstEvent: {
     title: 'No event yet',
     hintDev: 'Run this in a terminal. Then run it again: the event is recorded once.',
-    hintServe: 'Run this beside the gateway, with the secret of the source in the environment.',
-    trigger: (source: string) => `npx hookonce trigger ${source}`,
+    hintServe:
+      'Run this in the folder of the gateway, with the secrets of its configuration in the environment.',
+    hintNone: 'Events appear here once a gateway with a source in its configuration has received them.',
   },
 
   replayMany: {
@@ -252,19 +258,26 @@ export const texts = {
     timeline: 'Timeline',
     deliveries: 'Deliveries',
     from: (source: string) => `from ${source}`,
-    recorded: (isWithoutDelivery: boolean) => (isWithoutDelivery ? 'recorded' : '202 recorded'),
-    repeats: (count: number) => (count === 1 ? '200 duplicate' : `${count} × 200 duplicate`),
+    recorded: 'recorded',
+    firstRepeat: 'first duplicate',
+    repeats: (count: number) => (count === 1 ? 'duplicate' : `last of ${plural(count, 'duplicate')}`),
     matches: (secret: number) => `signature matches secret ${secret}`,
     reconciled: 'read from the provider’s list; no delivery arrived',
     imported: 'imported: another system had processed it',
     sameBody: (mismatches: number) =>
       mismatches === 0 ? 'no harm done' : `${mismatches} with another body: the first one is kept`,
     noJobs: 'No subscriber wanted this event. It is recorded, and nothing runs.',
+    onlyFirst: 'Of the first delivery. Repeats are counted; their headers are not stored.',
     stack: 'Where it was thrown',
     attempt: (number: string) => `Attempt ${number}`,
     attemptOf: (number: number, subscriber: string) => `Attempt ${number} of ${subscriber}`,
-    jobState: ({ state, attempt }: { readonly state: string; readonly attempt: number }) => {
+    jobState: ({
+      state,
+      outcome,
+      attempt,
+    }: Readonly<Record<'state' | 'outcome', string>> & { readonly attempt: number }) => {
       const runs = plural(attempt, 'attempt')
+      if (outcome === 'stale' || outcome === 'moved') return outcome
       if (state === 'processed') return `processed in ${runs}`
       if (state === 'failed') return `failed after ${runs}`
       if (state === 'retrying') return `retrying after ${runs}`
@@ -296,6 +309,8 @@ export const texts = {
     },
     nextAttempt: 'next attempt',
     heldByPause: 'waits: its source or subscriber is paused',
+    heldByCircuit: (state: string) => `waits: its circuit is ${state === 'open' ? 'open' : 'probing'}`,
+    nextProbe: ', next probe',
     waitsForOrder: 'waits for an earlier event with its order key',
     facts: {
       received: 'Received',
@@ -306,6 +321,7 @@ export const texts = {
       },
       took: 'Done after',
       notYet: 'not yet',
+      nothingRuns: 'nothing runs',
       subscribers: 'Subscribers',
       states: (states: readonly string[]) => tally(states) || 'none',
       effects: 'Effects',
@@ -478,7 +494,6 @@ export const texts = {
       last: 'Last event',
     },
     health: { paused: 'paused', failing: 'failing', unattended: 'not served' },
-    none: 'none',
   },
 
   failures: {
@@ -491,8 +506,10 @@ export const texts = {
     noneHint:
       'A job fails when its attempts are used up, or its handler throws Permanent. Jobs with the same error are grouped here. The command line shows the same:',
     noneCommand: 'npx hookonce failures',
-    incomplete: (count: string) =>
-      `These are the newest ${count} failures. There are older ones: replay some groups, and the others appear.`,
+    andMore: ', and more',
+    moreGroups:
+      'There are more groups: these are the largest and the latest. Replay some of them, and the others appear.',
+    olderFailures: 'Older failures of this time are not counted: choose a shorter time, or All.',
     noError: '(no error text)',
     columns: {
       jobs: 'Jobs',
@@ -790,7 +807,8 @@ export const texts = {
     health: { ok: 'ok', paused: 'paused', failing: 'failing', unattended: 'no worker' },
     secret: (position: number) => `no. ${position}`,
     secretTitle: 'Which of its secrets the newest events were signed with',
-    none: 'none',
+    notLately: 'not lately',
+    notLatelyTitle: 'No delivery arrived for about a week.',
     pauseHint: 'A pause holds every subscriber of this source.',
     empty: 'No source yet',
     emptyHint: 'Give hookonce the secret of a provider, or write a configuration:',
@@ -875,8 +893,12 @@ export const texts = {
     download: 'Download the body',
     locked: 'Your token may not read headers and bodies.',
     empty: 'Nothing was captured',
-    emptyHint: 'With hookonce dev, a request to any other path is kept here. Try one:',
-    emptyCommand: "curl http://127.0.0.1:4400/in/anything -d '{}'",
+    emptyHint: 'A request to any path without a source is kept here. Try one:',
+    emptyCommand: (deliveryUrl: string) => `curl ${deliveryUrl}/in/anything -d '{}'`,
+    onlyDev: 'This gateway keeps no requests',
+    onlyDevHint:
+      'Only hookonce dev keeps requests to sources that are not configured. Here, the page Rejections counts them.',
+    onlyAll: 'Captured requests are shown to those who see all tenants.',
     gone: 'This request is no longer kept.',
   },
 

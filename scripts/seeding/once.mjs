@@ -112,7 +112,8 @@ const ALERTS = `insert into hookonce.alert
   from (values
     ('circuit', interval '25 minutes', 'shopify', 'crm', 'its circuit is open: its jobs wait'),
     ('attention', interval '50 minutes', 'stripe', 'billing', '5 jobs wait for a decision: the outcome of an effect is unknown'),
-    ('signatures', interval '2 hours', 'shopify', '', '31 of 122 deliveries in the last 15 minutes had a wrong signature')
+    ('signatures', interval '2 hours', 'shopify', '', '31 of 122 deliveries in the last 15 minutes had a wrong signature'),
+    ('silence', interval '40 minutes', 'slack', '', 'no delivery for 3 h; the longest gap of the last week was 35 min')
   ) a(rule, age, source, subscriber, says)`
 
 /* The sizes of buckets in minutes, with the number of hours for which they are kept. */

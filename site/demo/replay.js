@@ -14,6 +14,18 @@
       headers: { 'content-type': 'application/problem+json' },
     })
 
+  const idleStream = () => {
+    const encoder = new TextEncoder()
+    let timer
+    return new ReadableStream({
+      start(controller) {
+        controller.enqueue(encoder.encode('data: {"type":"open"}\n\n'))
+        timer = setInterval(() => controller.enqueue(encoder.encode(': still here\n\n')), 15_000)
+      },
+      cancel: () => clearInterval(timer),
+    })
+  }
+
   globalThis.fetch = async (address, options = {}) => {
     const url = String(address.url ?? address)
     if (!url.startsWith(api)) return network(address, options)
@@ -22,7 +34,7 @@
     const path = url.slice(api.length)
     // A stream on which nothing happens.
     if (path.startsWith('/stream'))
-      return new Response(new ReadableStream(), { headers: { 'content-type': 'text/event-stream' } })
+      return new Response(idleStream(), { headers: { 'content-type': 'text/event-stream' } })
     const found = answers[path] ?? byPath.get(path.split('?')[0])
     if (!found)
       return problem(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { shellWord } from '../input/shell-word.ts'
 import type { Alert } from '../ledger/alerts/alerts.ts'
 import { type RuleName, ruleNames } from './config.ts'
 
@@ -103,10 +104,6 @@ export function nextCommand({
     default:
       return 'hookonce status'
   }
-}
-
-function shellWord(text: string): string {
-  return /^[A-Za-z0-9_.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** One line, for the subject of a mail. */

@@ -92,7 +92,7 @@ export const dev: Command = {
       admin,
       logger,
       captured: capturing.requests,
-      firstEvent: (opened) => curlOf(demo, opened),
+      firstEvent: ({ port: opened }) => curlOf(demo, opened),
     })
     await serving.start().catch(async (error) => {
       await closeListeners(listeners)

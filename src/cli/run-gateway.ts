@@ -97,6 +97,13 @@ export function parseGatewayOptions(
   }
 }
 
+export interface DeliveryPlace {
+  readonly port: number
+  readonly url: string
+  /** The only tenant whose sources the caller may see. Undefined: all tenants. */
+  readonly tenant: string | undefined
+}
+
 export interface ListenerOptions {
   readonly gateway: Gateway
   readonly host: string
@@ -108,8 +115,8 @@ export interface ListenerOptions {
   readonly logger: Logger
   /** Requests to sources that are not configured. Undefined: they are not kept. */
   readonly captured?: CaptureRing | undefined
-  /** Makes a command that sends a signed event to this port. */
-  readonly firstEvent?: (deliveryPort: number) => string
+  /** Makes a command that sends a signed event to this gateway. */
+  readonly firstEvent: (place: DeliveryPlace) => string | undefined
 }
 
 /**
@@ -122,16 +129,20 @@ function apiOf(
   options: Pick<ListenerOptions, 'logger' | 'captured' | 'firstEvent' | 'receives' | 'host'>,
 ): AdminOptions['api'] {
   const { logger, captured, firstEvent, receives, host } = options
-  const withPort = (use: ((opened: number) => string) | undefined): string | undefined => {
+  const place = (): Omit<DeliveryPlace, 'tenant'> | undefined => {
     const opened = port()
-    return opened === undefined ? undefined : use?.(opened)
+    if (opened === undefined || !receives) return undefined
+    return { port: opened, url: urlOfListener(host, opened) }
   }
   return {
     ledger: () => operatorsOf(gateway.current()),
     gateway: gatewayFacts(gateway.config, {
       captured,
-      firstEvent: () => withPort(firstEvent),
-      deliveryUrl: () => (receives ? withPort((opened) => urlOfListener(host, opened)) : undefined),
+      firstEvent(tenant) {
+        const found = place()
+        return found && firstEvent({ ...found, tenant })
+      },
+      deliveryUrl: () => place()?.url,
     }),
     onTrouble: troubleLog(logger),
   }

@@ -1,6 +1,7 @@
 import { refusedHosts } from '../forward/refused-hosts.ts'
 import { type GatewayConfig, readConfig } from '../gateway/config/config.ts'
 import { requireConfigFile } from '../gateway/config/find-file.ts'
+import { firstEventCommand } from '../gateway/first-event.ts'
 import { type Gateway, gateway } from '../gateway/gateway.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { isOneOfSeveral, keepProcesses, leaveOthers } from '../gateway/processes.ts'
@@ -111,6 +112,7 @@ export const serve: Command = {
         watch: checkThen,
         admin,
         config: () => latest,
+        file,
         ledger,
       }).finally(ledger.close)
       return
@@ -127,7 +129,7 @@ export const serve: Command = {
       receives: !values['work-only'],
       works: !values['receive-only'],
     }
-    await run({ config, read, watch, settings, logger }).finally(leaveOthers)
+    await run({ config, file, read, watch, settings, logger }).finally(leaveOthers)
   },
 }
 
@@ -146,13 +148,15 @@ interface ServeSettings {
 
 interface ServeRun {
   readonly config: GatewayConfig
+  /** The file of the configuration. */
+  readonly file: string
   readonly read: () => Promise<GatewayConfig>
   readonly watch: (apply: () => Promise<void>) => ConfigWatch
   readonly settings: ServeSettings
   readonly logger: Logger
 }
 
-async function run({ config, read, watch, settings, logger }: ServeRun): Promise<void> {
+async function run({ config, file, read, watch, settings, logger }: ServeRun): Promise<void> {
   const { port, host, drainMs, admin, receives, works } = settings
   const serving = gateway({
     config,
@@ -178,7 +182,17 @@ async function run({ config, read, watch, settings, logger }: ServeRun): Promise
   // Installed before listening: the first process sends requests as soon as this one listens.
   if (isOneOfSeveral) answerAsOneOfSeveral(serving, reload, logger)
   const maxConnections = config.limits?.maxConnections ?? MAX_CONNECTIONS
-  listeners = await openListeners({ gateway: serving, host, port, maxConnections, receives, admin, logger })
+  listeners = await openListeners({
+    gateway: serving,
+    host,
+    port,
+    maxConnections,
+    receives,
+    admin,
+    logger,
+    firstEvent: ({ url, tenant }) =>
+      firstEventCommand({ config: serving.config(), file, deliveryUrl: url, tenant }),
+  })
   if (works) void warnOfPrivateHosts(config, logger)
   // Installs the signal handlers before it prints the ready line: a parent process may stop this
   // one as soon as it reads the line.

@@ -8,6 +8,7 @@ import type { Ledgers } from '../operate/tables.ts'
 import { type AdminOptions, startAdmin } from './admin-server.ts'
 import { gatewayFacts } from './api/gateway-facts.ts'
 import type { GatewayConfig } from './config/config.ts'
+import { firstEventCommand } from './first-event.ts'
 import { health } from './health.ts'
 import { ask } from './questions.ts'
 import { urlOfListener } from './test-event.ts'
@@ -44,13 +45,15 @@ export interface ProcessGroup {
   readonly admin: Pick<AdminOptions, 'host' | 'port' | 'path' | 'token' | 'local'>
   /** The configuration in force. */
   readonly config: () => GatewayConfig
+  /** The file of the configuration. */
+  readonly file: string
   /** The ledger for the admin API: this process has no instance of hookonce. */
   readonly ledger: () => Promise<Ledgers>
 }
 
 /** Keeps `count` processes running until SIGINT or SIGTERM. Resolves to the exit code. */
 export async function keepProcesses(group: ProcessGroup): Promise<number> {
-  const { count, logger, watch, admin, config, ledger } = group
+  const { count, logger, watch, admin, config, file, ledger } = group
   const children = new Set<Child>()
   /** Processes that have started. A starting process cannot answer. */
   const listening = new Set<Child>()
@@ -72,7 +75,11 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
     metrics: totals.snapshot,
     api: {
       ledger,
-      gateway: gatewayFacts(config, { deliveryUrl: () => deliveryUrl }),
+      gateway: gatewayFacts(config, {
+        deliveryUrl: () => deliveryUrl,
+        firstEvent: (tenant) =>
+          deliveryUrl && firstEventCommand({ config: config(), file, deliveryUrl, tenant }),
+      }),
       onTrouble: troubleLog(logger),
     },
   })

@@ -22,6 +22,7 @@ const receipt: Chain['receipt'] = {
 const job: Chain['jobs'][number] = {
   subscriber: 'billing',
   state: 'received',
+  outcome: 'received',
   attempt: 2,
   crashes: 0,
   fence: 2,
@@ -33,6 +34,7 @@ const job: Chain['jobs'][number] = {
   holder: null,
   reason: null,
   held: false,
+  circuit: null,
   steps: [],
 }
 
@@ -53,7 +55,7 @@ function chain(state: Partial<typeof job> | undefined, more: Partial<Chain> = {}
     receipt,
     reconciled: false,
     imported: false,
-    deliveries: { count: 1, firstAt: AT, lastAt: AT, mismatches: 0 },
+    deliveries: { count: 1, firstAt: AT, firstRepeatAt: null, lastAt: AT, mismatches: 0 },
     jobs: state ? [{ ...job, ...state }] : [],
     attempts: [],
     steps: [],
@@ -69,7 +71,12 @@ const holder = { host: 'web-1', pid: 7, isAlive: true }
 
 test.each([
   ['received', chain({}), `Subscriber billing: has waited for a worker since ${AT}.`],
-  ['held', chain({ held: true }), 'waits, because it is paused or its circuit is open.'],
+  ['held', chain({ held: true }), 'waits, because it is paused.'],
+  [
+    'held by a circuit',
+    chain({ circuit: { state: 'open', since: AT, nextProbeAt: null } }),
+    'waits, because its circuit is open. No error is recorded.',
+  ],
   ['behind its order key', chain({ dueAt: null }), 'waits for an earlier event with the same order key.'],
   ['processing', chain({ state: 'processing', holder }), 'runs now, attempt 2, on web-1 pid 7.'],
   [
@@ -108,7 +115,7 @@ test.each([
   ['no subscriber', chain(undefined), 'No subscriber wanted it, so nothing ran.'],
   [
     'another body',
-    chain({}, { deliveries: { count: 3, firstAt: AT, lastAt: AT, mismatches: 1 } }),
+    chain({}, { deliveries: { count: 3, firstAt: AT, firstRepeatAt: AT, lastAt: AT, mismatches: 1 } }),
     `was delivered 3 times, and recorded once; first at ${AT}. 1 of the deliveries had another body`,
   ],
 ])('explains %s', (_, given, expected) => {

@@ -33,7 +33,7 @@ function explainJob(chain: Chain, job: Job): string {
 }
 
 function stateText(chain: Chain, job: Job): string {
-  const { state, attempt, reason, dueAt, held, holder } = job
+  const { state, attempt, reason, dueAt, held, circuit, holder } = job
   switch (state) {
     case 'processed':
       return `processed at ${job.finishedAt}, in attempt ${attempt}${reason ? ` (${reason})` : ''}.`
@@ -46,7 +46,8 @@ function stateText(chain: Chain, job: Job): string {
         ? `its worker ${holder.host} pid ${holder.pid} is gone; the job runs again when its lease has expired.`
         : `runs now, attempt ${attempt}${holder ? `, on ${holder.host} pid ${holder.pid}` : ''}.`
     default:
-      if (held) return 'waits, because it is paused or its circuit is open.'
+      if (held) return 'waits, because it is paused.'
+      if (circuit) return `waits, because its circuit is ${circuit.state}. ${lastError(chain, job)}`
       if (dueAt === null) return 'waits for an earlier event with the same order key.'
       if (state === 'retrying') return `waits for its next attempt at ${dueAt}. ${lastError(chain, job)}`
       return `has waited for a worker since ${job.bornAt}.`

@@ -97,6 +97,8 @@ export interface Deliveries {
   /** Zero if the event was reconciled or imported, and no delivery arrived. */
   readonly count: number
   readonly firstAt: Date
+  /** The arrival of the first further delivery. Null: there was none. */
+  readonly firstRepeatAt: Date | null
   readonly lastAt: Date
   /** Deliveries whose body differs from the first. */
   readonly mismatches: number
@@ -141,6 +143,7 @@ async function eventIn(ledger: LedgerTables, id: string, scope: TenantScope = {}
     deliveries: {
       count: (reconciled || imported ? 0 : 1) + (duplicates?.count ?? 0),
       firstAt: receipt.receivedAt,
+      firstRepeatAt: duplicates?.firstAt ?? null,
       lastAt: duplicates?.lastAt ?? receipt.receivedAt,
       mismatches: duplicates?.mismatches ?? 0,
     },

@@ -1,4 +1,5 @@
 import { didYouMean } from '../input/closest.ts'
+import { lastHeard } from '../ledger/alerts/readings.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { Ledgers } from '../ledger/ledger-set.ts'
 import { type Backlog, tenantBacklog } from '../ledger/read/jobs.ts'
@@ -50,6 +51,11 @@ export interface SourceHealth {
    * ledger.
    */
   readonly lastEvent: Pick<LatestEvent, 'id' | 'receivedAt' | 'eventType' | 'secret'> | null
+  /**
+   * The start of the ten minutes in which the last delivery arrived. Null: none arrived for about a
+   * week.
+   */
+  readonly lastHeardAt: Date | null
   /** The secrets that matched recently, by position from 1. */
   readonly secrets: readonly { readonly secret: number; readonly lastAt: Date }[]
 }
@@ -64,6 +70,7 @@ async function sourcesIn(
   const known = await registered(ledger)
   const jobs = await tenantBacklog(ledger.pool, ledger.shards)
   const latest = await latestOfSources(ledger.pool, ledger.shards, LOOK_BACK)
+  const heard = await lastHeard(ledger.pool)
   return known
     .filter((one) => one.subscriber === null && (tenant ?? one.tenant) === one.tenant)
     .map(({ tenant, source, pausedAt }) => {
@@ -90,6 +97,7 @@ async function sourcesIn(
         attention,
         lagSeconds: Math.max(0, ...ofSource.map((row) => row.lagSeconds)),
         lastEvent: events[0] ?? null,
+        lastHeardAt: heard.find((one) => one.tenant === tenant && one.source === source)?.lastAt ?? null,
         secrets: events.map(({ secret, receivedAt: lastAt }) => ({ secret, lastAt })),
       }
     })

@@ -109,3 +109,73 @@ test('a chosen theme is kept', async () => {
   await page.getByRole('heading', { name: 'Traffic' }).waitFor()
   expect(await background()).toBe(dark)
 })
+
+test.each([
+  ['/sources', '.table[aria-label=Sources] .row[tabindex]'],
+  ['/destinations', '.table[aria-label=Destinations] .row[tabindex]'],
+  ['/settings', '.table[aria-label=Tokens] .row[tabindex]'],
+  ['/', '.table[aria-label=Sources] .row[tabindex]'],
+])('keys move through the tables of %s', async (shown, selector) => {
+  const { page } = await openPage(shown)
+  const rows = page.locator(selector)
+  await rows.nth(1).waitFor()
+  const focused = (): Promise<boolean[]> =>
+    rows.evaluateAll((all) => all.slice(0, 2).map((row) => row.contains(row.ownerDocument.activeElement)))
+  await page.keyboard.press('j')
+  expect(await focused()).toEqual([true, false])
+  await page.keyboard.press('j')
+  expect(await focused()).toEqual([false, true])
+  await page.keyboard.press('k')
+  expect(await focused()).toEqual([true, false])
+})
+
+test('enter follows the link of a row', async () => {
+  const { page } = await openPage('/sources')
+  await page.getByRole('table', { name: 'Sources' }).getByRole('row').nth(1).waitFor()
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.url()).toMatch(/\/events\?q=source%3A\w+$/)
+})
+
+test('u returns to the list, also from a shared link', async () => {
+  const { page, go } = await openPage('/events?q=source:github')
+  await page.getByRole('row').nth(2).getByRole('link').click()
+  await page.getByRole('region', { name: 'Timeline' }).waitFor()
+  const shared = path(page.url())
+  await page.keyboard.press('u')
+  await expect.poll(() => page.url()).toMatch(/\/events\?q=source:github$/)
+
+  await go(shared)
+  await page.getByRole('region', { name: 'Timeline' }).waitFor()
+  await page.keyboard.press('u')
+  await expect.poll(() => page.url()).toMatch(/\/events$/)
+})
+
+test.each([
+  ['e', '/events'],
+  ['f', '/failures'],
+  ['a', '/attention'],
+  ['r', '/rejections'],
+  ['x', '/outbox'],
+  ['s', '/sources'],
+  ['d', '/destinations'],
+  ['c', '/captured'],
+  [',', '/settings'],
+])('g and %s open %s', async (key, opened) => {
+  const { page } = await openPage('/')
+  await page.getByRole('heading', { name: 'Needs you' }).waitFor()
+  await page.keyboard.press('g')
+  await page.keyboard.press(key)
+  await expect.poll(() => path(page.url())).toBe(opened)
+})
+
+test('the palette lists actions that have no keys', async () => {
+  const { page } = await openPage('/events?q=state:failed')
+  await page.getByRole('grid', { name: 'Events' }).waitFor()
+  await page.keyboard.press('Control+k')
+  const palette = page.getByRole('dialog', { name: 'Pages and actions' })
+  await palette.locator('input:focus').waitFor()
+  await page.keyboard.type('replay all')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Replay all that match' }).waitFor()
+})

@@ -33,6 +33,17 @@ test('a paused list stays as it is until it is resumed', async () => {
   await rows.filter({ hasText: 'evt_while_paused' }).waitFor()
 })
 
+test('behind a proxy that holds the stream back, the list is read every few seconds', async () => {
+  const { dashboard, deliver } = await smallLedger({ receipts: 30 })
+  const { page, go } = await openPage('/', { dashboard })
+  // Neither an answer nor an error.
+  await page.route('**/api/v1/stream', () => undefined)
+  await go('/events')
+  await page.getByRole('button', { name: 'Every 5 s' }).waitFor()
+  await deliver({ id: 'evt_held_back', type: 'customer.subscription.updated' })
+  await page.getByRole('row').filter({ hasText: 'evt_held_back' }).waitFor()
+})
+
 test('without a stream the list is read every few seconds', async () => {
   const { dashboard, deliver } = await smallLedger({ receipts: 30 })
   const { page, faults, go } = await openPage('/', { dashboard })

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { testEveryView } from './support/every-view.ts'
 import { inLargeLedger } from './support/large-ledger.ts'
 import { isLoaded, openPage } from './support/open-page.ts'
+import { smallLedger } from './support/small-ledger.ts'
 
 testEveryView('/', async (page) => {
   await page.getByText('payout:po_1').first().waitFor()
@@ -38,16 +39,50 @@ test('the numbers equal those of the ledger, for each period', async () => {
   expect(new URL(page.url()).searchParams.get('period')).toBe('7d')
 })
 
-test('each need for a person links to the page of its decision', async () => {
+test('each need for a person links to the thing that needs a decision', async () => {
   const { page } = await openPage('/')
   const needs = page.locator('.need')
-  for (const [text, path] of [
-    ['payout:po_1', '/attention'],
-    ['failed:', '/failures'],
-    ['shopify refused 31 deliveries', '/rejections'],
+  for (const [text, path, opens] of [
+    ['payout:po_1', '/attention', true],
+    ['failed:', '/failures', true],
+    ['shopify refused 31 deliveries', '/rejections', true],
+    ['crm gets nothing: its circuit is open', '/destinations', false],
+    ['slack: no delivery for 3 h', '/events', false],
   ] as const) {
     await needs.filter({ hasText: text }).first().getByRole('link').click()
     await expect.poll(() => new URL(page.url()).pathname).toBe(path)
+    await isLoaded(page)
+    expect(await page.locator('main [aria-expanded=true]').count()).toBe(opens ? 1 : 0)
     await page.goBack()
+  }
+})
+
+test('a delivery refused for its time, and a circuit on the second page of subscribers, need a person', async () => {
+  const { dashboard, db, tokenFor } = await smallLedger({ receipts: 0 })
+  const { page } = await openPage('/', { dashboard })
+  await page.getByText('Nothing needs you').waitFor()
+  await db.rows(
+    `insert into hookonce.rejection (source, code, count, first_at, last_at, last_detail, diagnosis)
+     values ('stripe', 'TIMESTAMP_IN_FUTURE', 4, now(), now(), 'the timestamp is 900 s ahead', '')`,
+  )
+  await db.rows(
+    `insert into hookonce.subscriber (tenant, source, name, pattern)
+     select 'default', 'stripe', 'listener-' || lpad(n::text, 3, '0'), '*' from generate_series(1, 230) n`,
+  )
+  await db.rows(
+    `with made as (
+       insert into hookonce.limiter (name, has_circuit, state, since, reason, generation, failed_probes, probe_at)
+       values ('listener-230', true, 'open', now(), 'answered 503', 1, 1, now() + interval '1 hour') returning id
+     )
+     update hookonce.subscriber s set limiter = made.id, held_at = now() from made where s.name = 'listener-230'`,
+  )
+  const view = { dashboard, token: await tokenFor('viewer') }
+  for (const [opened, verb] of [
+    [await openPage('/', { dashboard }), 'Fix'],
+    [await openPage('/', view), 'Look'],
+  ] as const) {
+    const needs = opened.page.locator('.need')
+    await needs.filter({ hasText: 'stripe refused 4 deliveries' }).getByRole('link', { name: verb }).waitFor()
+    await needs.filter({ hasText: 'listener-230 gets nothing' }).waitFor()
   }
 })

@@ -4,7 +4,7 @@ const at = (path: string) => async () => path
 
 testEveryView('/sources', (page) => page.getByText('AfterShip Tracking').waitFor())
 testEveryView('/destinations', (page) => page.getByRole('button', { name: 'Pause crm' }).first().waitFor())
-testEveryView('/captured', (page) => page.getByText('Nothing was captured').waitFor())
+testEveryView('/captured', (page) => page.getByText('This gateway keeps no requests').waitFor())
 testEveryView({ name: 'tokens', path: at('/settings') }, (page) =>
   page.getByText('terraform').first().waitFor(),
 )

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { providerIds } from '../../src/sources/index.ts'
 import { startCli, temporaryDirectory } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
 import { openPage } from './support/open-page.ts'
+import { smallDashboard } from './support/small-dashboard.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
 /*
@@ -136,4 +139,35 @@ test('a captured request shows its configuration, and its body is inert', async 
   await dialog.getByText('"provider": "github"').waitFor()
   expect(await dialog.locator('pre').textContent()).toBe(body)
   expect(await dialog.locator('img').count()).toBe(0)
+})
+
+test('a captured body that is not text is downloaded as it arrived', async () => {
+  const db = await freshDatabase()
+  const ports = ['--port', '0', '--admin-port', '0']
+  const dev = startCli(['dev', ...ports, '--dir', temporaryDirectory(), '--json'], { DATABASE_URL: db.url })
+  const { port, adminPort } = await dev.line<{ port: number; adminPort: number }>('adminPort')
+  const { page } = await openPage('/captured', { dashboard: `http://127.0.0.1:${adminPort}`, token: null })
+  await page.getByText(`curl http://127.0.0.1:${port}/in/anything`).waitFor()
+
+  const body = Buffer.from([0xff, 0x00, 0xfe, 0x0a])
+  await fetch(`http://127.0.0.1:${port}/in/bytes`, { method: 'POST', body })
+  await page.getByText('POST /in/bytes').click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('The body is not text.').waitFor()
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('button', { name: 'Download the body' }).click(),
+  ])
+  const saved = join(temporaryDirectory(), 'body')
+  await file.saveAs(saved)
+  expect(readFileSync(saved)).toEqual(body)
+})
+
+test('a gateway that keeps no requests is not asked for them, nor is a token of one tenant', async () => {
+  const { open, token } = await smallDashboard(await freshDatabase())
+  const { page } = await open('/captured')
+  await page.getByText('This gateway keeps no requests').waitFor()
+  const bound = await token({ name: 'acme-only', role: 'viewer', tenant: 'acme' })
+  const other = await open('/captured', { token: bound })
+  await other.page.getByText('shown to those who see all tenants').waitFor()
 })

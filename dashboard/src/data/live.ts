@@ -18,6 +18,10 @@ const POLL_EVERY_MS = 5_000
 const POLLS_BEFORE_STREAM = 12
 const FAILURES_BEFORE_POLLING = 2
 const RETRY_MS = 1_000
+/** The server begins a stream with a block. A proxy that buffers the stream holds it back. */
+const FIRST_BLOCK_MS = 5_000
+/** The server sends a block every 15 seconds: two of them are missing. */
+const NEXT_BLOCK_MS = 40_000
 
 type Listener = (changes: readonly StreamedChange[]) => void
 const listeners = new Set<Listener>()
@@ -61,8 +65,10 @@ async function follow(stop: AbortSignal): Promise<void> {
   let failures = 0
   while (!stop.aborted) {
     if (failures < FAILURES_BEFORE_POLLING) liveState.value = 'connecting'
+    let isOpen = false
     try {
       await readStream(stop, () => {
+        isOpen = true
         failures = 0
         liveState.value = 'streaming'
         // Covers changes during the time without a stream.
@@ -71,7 +77,8 @@ async function follow(stop: AbortSignal): Promise<void> {
       })
     } catch (error) {
       if (stop.aborted || isAborted(error)) return
-      failures += 1
+      // A proxy that holds back the first block would hold back that of the next stream too.
+      failures += error instanceof SilentStream && !isOpen ? FAILURES_BEFORE_POLLING : 1
     }
     if (failures < FAILURES_BEFORE_POLLING) await pause(failures === 0 ? 0 : RETRY_MS, stop)
     else await poll(stop)
@@ -86,12 +93,38 @@ async function poll(stop: AbortSignal): Promise<void> {
   }
 }
 
-/** Reads until the server ends the stream, which it does every five minutes. */
+/** Nothing arrives on the stream, not even the blocks that show that it is open. */
+class SilentStream extends Error {}
+
+/**
+ * Reads until the server ends the stream, which it does every five minutes. `onOpen` is called at
+ * the first block.
+ */
 async function readStream(stop: AbortSignal, onOpen: () => void): Promise<void> {
-  const response = await client.get('/stream', { signal: stop })
+  const silent = new AbortController()
+  let timer = setTimeout(() => silent.abort(), FIRST_BLOCK_MS)
+  try {
+    const response = await client.get('/stream', { signal: AbortSignal.any([stop, silent.signal]) })
+    let isFirstBlock = true
+    for await (const blocks of blocksOf(response)) {
+      clearTimeout(timer)
+      timer = setTimeout(() => silent.abort(), NEXT_BLOCK_MS)
+      if (isFirstBlock) onOpen()
+      isFirstBlock = false
+      ring(blocks.flatMap(changeIn))
+    }
+  } catch (error) {
+    if (silent.signal.aborted && !stop.aborted) throw new SilentStream()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The blocks of a stream of server-sent events, as they arrive. */
+async function* blocksOf(response: Response): AsyncGenerator<readonly string[]> {
   const reader = response.body?.getReader()
   if (!reader) throw new Error('the stream is empty')
-  onOpen()
   const decoder = new TextDecoder()
   let rest = ''
   for (;;) {
@@ -99,7 +132,7 @@ async function readStream(stop: AbortSignal, onOpen: () => void): Promise<void> 
     if (done) return
     const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n')
     rest = blocks.pop() ?? ''
-    ring(blocks.flatMap(changeIn))
+    if (blocks.length > 0) yield blocks
   }
 }
 

@@ -10,6 +10,10 @@ test('new items come before the old ones, and items that left the page are dropp
   expect(merged(list('edcba'), page('fec'), keyOf)).toEqual({ items: [...'fecba'], next: 'older' })
 })
 
+test('an item that moved up from an older page is listed once', () => {
+  expect(merged(list('fedcba'), page('bfe'), keyOf)).toEqual({ items: [...'bfedca'], next: 'older' })
+})
+
 test('a page that does not overlap the list replaces it', () => {
   expect(merged(list('cba'), page('zyx'), keyOf)).toEqual({ items: [...'zyx'], next: 'rest' })
 })

@@ -26,5 +26,8 @@ export function merged<Item>(
   if (last === undefined) return { items, next: next === undefined ? page.next : next }
   const seam = items.findIndex((item) => keyOf(item) === keyOf(last))
   if (seam < 0) return { items: page.data, next: page.next }
-  return { items: [...page.data, ...items.slice(seam + 1)], next }
+  // An item from below the seam may have moved into the new page. It must not be listed twice.
+  const moved = new Set(page.data.map(keyOf))
+  const rest = items.slice(seam + 1).filter((item) => !moved.has(keyOf(item)))
+  return { items: [...page.data, ...rest], next }
 }

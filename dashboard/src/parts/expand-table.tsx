@@ -1,8 +1,9 @@
 import './expand-table.css'
 import type { ComponentChildren } from 'preact'
-import { useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import { useKeys } from '../keys.ts'
 import { texts } from '../texts.ts'
+import { focusedRow, focusRow } from './row-focus.ts'
 import { type Column, Titles, tracks } from './table.tsx'
 
 export interface RowVerb<Item> {
@@ -34,14 +35,15 @@ export function ExpandTable<Item>(props: ExpandTableProps<Item>) {
   const id = useId()
   const linked = columns.find(({ isLink }) => isLink) ?? columns[0]
 
-  const focused = (): number => {
-    const row = document.activeElement?.closest('[data-place]')
-    return row && table.current?.contains(row) ? Number(row.getAttribute('data-place')) : -1
-  }
-  function move(to: number): void {
-    const place = Math.max(0, Math.min(items.length - 1, to))
-    table.current?.querySelector<HTMLElement>(`[data-place="${place}"] .cover`)?.focus()
-  }
+  const rows = (): readonly HTMLElement[] => [
+    ...(table.current?.querySelectorAll<HTMLElement>('[data-place]') ?? []),
+  ]
+  const focused = (): number => focusedRow(rows())
+  const move = (to: number): void => focusRow(rows(), to)
+  // A link may lead to a row that is further down.
+  useEffect(() => {
+    table.current?.querySelector('.open')?.scrollIntoView({ block: 'nearest' })
+  }, [])
   function chosen(): Item | undefined {
     return items[focused()] ?? items.find((item) => keyOf(item) === openKey)
   }

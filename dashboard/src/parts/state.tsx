@@ -20,6 +20,11 @@ const COLOURS: Readonly<Record<string, string>> = {
   open: 'failed',
   attention: 'attention',
   unknown: 'attention',
+  // Nothing happened, and nothing has to happen.
+  stale: 'neutral',
+  moved: 'neutral',
+  imported: 'neutral',
+  ignored: 'neutral',
 }
 
 export function colourOf(state: string): string {
@@ -39,12 +44,4 @@ export function State({ state, label, isPlain = false }: StateProps) {
       {label ?? texts.states[state] ?? state}
     </span>
   )
-}
-
-/* States, ordered by how urgently they need attention. */
-const WORST = ['attention', 'failed', 'retrying', 'processing', 'received', 'processed']
-
-/** The state of an event, from the states of its jobs. */
-export function worstOf(states: readonly string[]): string {
-  return WORST.find((state) => states.includes(state)) ?? 'ignored'
 }

@@ -1,4 +1,7 @@
 import type { ComponentChildren } from 'preact'
+import { useKeys } from '../keys.ts'
+import { texts } from '../texts.ts'
+import { focusedRow, focusRow } from './row-focus.ts'
 
 export interface Column<Item> {
   readonly name: string
@@ -38,13 +41,29 @@ export interface TableProps<Item> {
   readonly hrefOf?: (item: Item) => string | undefined
 }
 
-/** A table of few rows. For long lists, use VirtualTable. */
+/** The rows of all such tables of the page: keys move through one table into the next. */
+function rowsOfPage(): readonly HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>('main .row[tabindex]')]
+}
+
+function moveBy(rows: number): void {
+  const all = rowsOfPage()
+  focusRow(all, focusedRow(all) + rows)
+}
+
+/** A table of few rows. For long lists, use VirtualTable. Keys move from row to row. */
 export function Table<Item>({ label, columns, items, keyOf, hrefOf }: TableProps<Item>) {
+  useKeys([
+    { keys: 'j', label: texts.keys.down, run: () => moveBy(1) },
+    { keys: 'k', label: texts.keys.up, run: () => moveBy(-1) },
+    // With the focus in a row, the browser follows its link or presses its button.
+    { keys: 'Enter', label: texts.keys.open, run: () => moveBy(0) },
+  ])
   return (
     <div class="table" role="table" aria-label={label} style={tracks(columns)}>
       <Titles columns={columns} />
       {items.map((item) => (
-        <div key={keyOf(item)} class="row" role="row">
+        <div key={keyOf(item)} class="row" role="row" tabIndex={-1}>
           <Cells columns={columns} item={item} href={hrefOf?.(item)} role="cell" />
         </div>
       ))}

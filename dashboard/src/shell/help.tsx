@@ -17,7 +17,9 @@ export function Help() {
     },
   ])
   if (!isHelpOpen.value) return null
-  const listed = boundKeys().filter(({ label }) => label !== undefined)
+  const listed = boundKeys().flatMap(({ keys, label }) =>
+    keys === undefined || label === undefined ? [] : [{ keys, label }],
+  )
   return (
     <Dialog
       title={texts.keys.title}

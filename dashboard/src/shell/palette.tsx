@@ -39,9 +39,15 @@ function choices(text: string): readonly Choice[] {
       run: () => navigate(href(path)),
     }))
   const verbs = boundKeys().flatMap(({ label, keys, run }) =>
-    label === undefined || keys === 'mod+k' || keys.startsWith('g ')
+    label === undefined || keys === 'mod+k' || keys?.startsWith('g ')
       ? []
-      : [{ label, keys, run: () => run(new KeyboardEvent('keydown')) }],
+      : [
+          {
+            label,
+            ...(keys === undefined ? {} : { keys }),
+            run: () => run(new KeyboardEvent('keydown')),
+          },
+        ],
   )
   const all = [...pages, ...verbs, { label: texts.palette.theme, run: nextTheme }]
   const words = text.toLowerCase().split(/\s+/)

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { explain, logOut, session } from '../api.ts'
 import { isPaused, liveState } from '../data/live.ts'
 import { formatShort } from '../format.ts'
+import { useKeys } from '../keys.ts'
 import { Segments } from '../parts/segments.tsx'
 import { href } from '../router.ts'
 import { type Route, routes } from '../routes.ts'
@@ -72,17 +73,20 @@ function RailLink({ route, isHere }: { readonly route: Route; readonly isHere: b
   )
 }
 
+function togglePause(): void {
+  isPaused.value = !isPaused.value
+}
+
 function Live() {
   const state = liveState.value
+  useKeys([{ label: isPaused.value ? texts.live.resume : texts.live.pause, run: togglePause }])
   return (
     <button
       type="button"
       class={`live ${state}`}
       aria-pressed={!isPaused.value}
       title={texts.live.title[state]}
-      onClick={() => {
-        isPaused.value = !isPaused.value
-      }}
+      onClick={togglePause}
     >
       <i />
       {texts.live.state[state]}

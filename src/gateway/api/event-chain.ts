@@ -35,12 +35,24 @@ export const eventChain = z.object({
   }),
   reconciled: z.boolean().meta({ description: 'Whether the provider’s API listed it.' }),
   imported: z.boolean().meta({ description: 'Whether another system had processed it before.' }),
-  deliveries: z.object({ count, firstAt: time, lastAt: time, mismatches: count }),
+  deliveries: z.object({
+    count,
+    firstAt: time,
+    firstRepeatAt: time
+      .nullable()
+      .meta({ description: 'When the first further delivery arrived. Null: there was none.' }),
+    lastAt: time,
+    mismatches: count,
+  }),
   jobs: z
     .array(
       z.object({
         subscriber: z.string(),
         state: z.string(),
+        outcome: z.string().meta({
+          description:
+            'The state; for a processed job that changed nothing, `stale` (the event was outdated) or `moved` (another subscriber got the job).',
+        }),
         attempt: z.int(),
         crashes: z.int(),
         fence: z.int(),
@@ -56,6 +68,15 @@ export const eventChain = z.object({
         }),
         reason: z.string().nullable(),
         held: z.boolean().meta({ description: 'Whether a pause holds it.' }),
+        // Omits the reason: a circuit may be shared with other tenants.
+        circuit: z
+          .object({
+            state: z.enum(['closed', 'open', 'half-open']),
+            since: time,
+            nextProbeAt: time.nullable(),
+          })
+          .nullable()
+          .meta({ description: 'The circuit that holds it. Null: none does.' }),
         steps: z.array(z.string()).readonly(),
       }),
     )

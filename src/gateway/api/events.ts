@@ -38,7 +38,10 @@ const listedEvent = z.object({
   objectId: z.string().nullable(),
   duplicates: count.meta({ description: 'Further deliveries of this event.' }),
   mismatches: count.meta({ description: 'Further deliveries with another body.' }),
-  states: z.array(z.string()).readonly().meta({ description: 'The states of its jobs, one per subscriber.' }),
+  imported: z.boolean().meta({ description: 'Whether another system had processed it before.' }),
+  states: z.array(z.string()).readonly().meta({
+    description: 'The states of its jobs, one per subscriber. A processed job may be `stale` or `moved`.',
+  }),
   attempts: z.int().nullable(),
 })
 

@@ -27,8 +27,11 @@ export interface GatewayFacts {
   readonly destinations: () => readonly DestinationFacts[]
   /** Requests to sources that are not configured. Undefined: they are not kept. */
   readonly captured?: Pick<CaptureRing, 'list' | 'find'> | undefined
-  /** A command that sends a signed event. Undefined: only `hookonce dev` has one. */
-  readonly firstEvent?: () => string | undefined
+  /**
+   * A command that sends a signed event, to a source that a caller of this tenant may see.
+   * Undefined: there is no such source, or the gateway does not listen.
+   */
+  readonly firstEvent: (tenant: string | undefined) => string | undefined
   /** The URL where this gateway receives deliveries. Undefined: it does not listen. */
   readonly deliveryUrl: () => string | undefined
   /** Whether each view of a body is recorded in the audit. */

@@ -12,18 +12,18 @@ export const gatewayRoutes = [
       captures: z
         .boolean()
         .meta({ description: 'Whether it keeps requests to sources that are not configured.' }),
-      firstEvent: z
-        .string()
-        .nullable()
-        .meta({ description: 'A command that sends a signed event. Null: only `hookonce dev` has one.' }),
+      firstEvent: z.string().nullable().meta({
+        description:
+          'A command that sends a signed event, from the folder in which the gateway was started. Null: the caller sees no source, or this gateway only works.',
+      }),
       deliveryUrl: z.string().nullable().meta({
         description:
           'Where it receives deliveries, as seen from its own machine. Null: this gateway only works.',
       }),
     }),
-    answer: async ({ gateway: { captured, firstEvent, deliveryUrl } }) => ({
+    answer: async ({ caller, gateway: { captured, firstEvent, deliveryUrl } }) => ({
       captures: captured !== undefined,
-      firstEvent: firstEvent?.() ?? null,
+      firstEvent: firstEvent(caller.tenant) ?? null,
       deliveryUrl: deliveryUrl() ?? null,
     }),
   }),

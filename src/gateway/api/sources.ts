@@ -26,6 +26,10 @@ const source = z.object({
     .object({ id: z.string(), receivedAt: time, eventType: z.string(), secret: z.int() })
     .nullable()
     .meta({ description: 'Among the newest events of the ledger. Null: it has none among them.' }),
+  lastHeardAt: time.nullable().meta({
+    description:
+      'The start of the ten minutes in which its last delivery arrived. Null: none for about a week.',
+  }),
   secrets: z
     .array(z.object({ secret: z.int(), lastAt: time }))
     .readonly()

@@ -107,7 +107,7 @@ const WAS_HEARD = 'r.received + r.duplicate + r.unwanted > 0'
 
 const LAST_HEARD = statement(
   'alert_last_heard',
-  `select s.tenant, s.name as source,
+  `select s.tenant, s.name as source, l.at as "lastAt",
      greatest(0, extract(epoch from now() - l.at) - 600)::float8 as "silentSeconds"
    from ledger.source s
    cross join lateral (
@@ -118,6 +118,8 @@ const LAST_HEARD = statement(
 )
 
 export type LastHeard = AlertSubject & {
+  /** The start of the ten minutes in which the last delivery arrived. */
+  readonly lastAt: Date
   /** The time without deliveries, accurate to ten minutes. */
   readonly silentSeconds: number
 }

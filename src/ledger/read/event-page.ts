@@ -1,3 +1,6 @@
+import { IMPORTED } from '../../model/reconciled.ts'
+import { JOB_OUTCOME } from './job-outcome.ts'
+
 /*
  * The parts of SQL that all lists of events share: order, columns and filters. Every statement has
  * the columns of its events in `matched`, and the end of its walk in `ending`. $6 to $14 are the
@@ -29,22 +32,19 @@ export const DIRECTION_SQL: Readonly<Record<WalkDirection, DirectionSql>> = {
 const cursorOf = (row: string): string =>
   `to_char(${row}.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || ${row}.id`
 
-export const RECEIPT = `r.shard, r.id, r.received_at, r.tenant, r.source, r.event_key, r.event_type, r.object_id`
+export const RECEIPT = `r.shard, r.id, r.received_at, r.tenant, r.source, r.event_key, r.event_type, r.object_id, r.secret`
 
 /* The listed columns of the events in `matched`. */
 export const page = (order: string): string => `
    select (select ${cursorOf('ending')} from ending) as "walkedTo", ${cursorOf('m')} as cursor,
      m.id, m.received_at as "receivedAt", m.tenant, m.source, m.event_key as "eventKey", m.event_type as "eventType",
      m.object_id as "objectId", coalesce(d.count, 0) as duplicates, coalesce(d.mismatches, 0) as mismatches,
-     coalesce(jobs.states, '{}') as states, jobs.attempts
+     m.secret = ${IMPORTED} as imported, coalesce(jobs.states, '{}') as states, jobs.attempts
    from (select) page
    left join matched m on true
    left join ledger.duplicate d on d.shard = m.shard and d.receipt_id = m.id
    left join lateral (
-     -- A processed job has a reason only if it was stale or moved.
-     select array_agg(case when j.state <> 'processed' or j.reason is null then j.state::text
-         when j.reason like 'MOVED to %' then 'moved' else 'stale' end
-       order by j.subscriber) as states, max(j.attempt) as attempts
+     select array_agg(${JOB_OUTCOME('j')} order by j.subscriber) as states, max(j.attempt) as attempts
      from ledger.job j where j.shard = m.shard and j.receipt_id = m.id
    ) jobs on true
    order by ${order}`
@@ -72,7 +72,9 @@ export interface EventRow {
   readonly objectId: string | null
   readonly duplicates: number
   readonly mismatches: number
-  /** The states of its jobs, one per subscriber. */
+  /** Whether another system had processed the event before hookonce took over. */
+  readonly imported: boolean
+  /** The states of its jobs, one per subscriber. A processed job may be `stale` or `moved`. */
   readonly states: readonly string[]
   readonly attempts: number | null
   /** The event's position, after which another page can begin. */

@@ -3,6 +3,7 @@ import { type EffectStory, effectsOfReceipt } from '../effects/effects.ts'
 import { CLAIMABLE } from '../jobs/states.ts'
 import { type AuditRow, auditOf } from './audit.ts'
 import { idRange } from './id-prefix.ts'
+import { JOB_OUTCOME } from './job-outcome.ts'
 
 /* Plain reads: they lock nothing and may run on a replica. */
 
@@ -60,6 +61,7 @@ const RECEIPT_JOBS = statement(
   'receipt_jobs',
   `select s.name as subscriber, j.state::text as state, j.attempt, j.crashes, j.fence, j.born_at as "bornAt",
      nullif(j.due_at, 'infinity') as "dueAt", j.started_at as "startedAt", j.finished_at as "finishedAt", j.worker, j.reason,
+     ${JOB_OUTCOME('j')} as outcome,
      -- Only a job that runs has a worker.
      case when w.id is not null then jsonb_build_object('host', w.host, 'pid', w.pid,
        'isAlive', w.dead_at is null and w.lease_until > now()) end as holder
@@ -81,6 +83,8 @@ export interface JobRow {
   readonly finishedAt: Date | null
   readonly worker: number | null
   readonly reason: string | null
+  /** The state, or `stale` or `moved` for a processed job that changed nothing. */
+  readonly outcome: string
   /** The worker that runs it. Null: it is not running. */
   readonly holder: JobHolder | null
 }

@@ -27,7 +27,7 @@ function job(state: string, reason: string | null): EventChain['jobs'][number] {
   const times = { bornAt: at, dueAt: at, startedAt: at, finishedAt: at }
   const counts = { attempt: 1, crashes: 0, fence: 1, worker: null, holder: null }
   const rest = { held: false, circuit: null, steps: [] }
-  return { subscriber: 'invoice.paid', state, reason, ...times, ...counts, ...rest }
+  return { subscriber: 'invoice.paid', state, outcome: state, reason, ...times, ...counts, ...rest }
 }
 
 function attempt(error: string | null): EventChain['attempts'][number] {
@@ -55,7 +55,7 @@ function chainOf(changes: Partial<EventChain>): EventChain {
     receipt,
     reconciled: false,
     imported: false,
-    deliveries: { count: 1, firstAt: at, lastAt: at, mismatches: 0 },
+    deliveries: { count: 1, firstAt: at, firstRepeatAt: null, lastAt: at, mismatches: 0 },
     jobs: [],
     attempts: [],
     steps: [],
@@ -68,7 +68,9 @@ function chainOf(changes: Partial<EventChain>): EventChain {
   }
 }
 
-const deliveries = (count: number, mismatches = 0) => ({ count, firstAt: at, lastAt: at, mismatches })
+const deliveries = (count: number, mismatches = 0) => {
+  return { count, firstAt: at, firstRepeatAt: at, lastAt: at, mismatches }
+}
 
 test('the reference shows a generated test', () => {
   const made = eventAsTest(

@@ -17,7 +17,7 @@ test('pages of events go forward and back through everything, without bodies', a
   expect(all.data).toHaveLength(25)
   expect(all).toMatchObject({ next: null, previous: null })
   expect(Object.keys(all.data[0]).sort()).toEqual(
-    'attempts duplicates eventKey eventType id mismatches objectId receivedAt source states tenant'.split(
+    'attempts duplicates eventKey eventType id imported mismatches objectId receivedAt source states tenant'.split(
       ' ',
     ),
   )
@@ -36,6 +36,33 @@ test('pages of events go forward and back through everything, without bodies', a
   expect(idsOf(first)).toEqual(pages[0])
   expect(first.previous).toBeNull()
   expect(idsOf((await get(`/events?limit=10&cursor=${first.next}`)).json)).toEqual(pages[1])
+})
+
+test('stale, moved and imported events are told apart from events that nobody wanted', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 4, { state: 'processed' })
+  const ids = (await db.rows<{ id: string }>('select id from hookonce.receipt')).map(({ id }) => id)
+  const [stale, moved, imported, unwanted] = ids
+  const setReason = 'update hookonce.job set reason = $2 where receipt_id = $1'
+  await db.rows(setReason, [stale, 'a newer event is known'])
+  await db.rows(setReason, [moved, 'MOVED to "other" by olga: renamed'])
+  await db.rows('delete from hookonce.job where receipt_id = any($1)', [[imported, unwanted]])
+  await db.rows('update hookonce.receipt set secret = -1 where id = $1', [imported])
+
+  const { get } = await adminApi({ db, args: ['--receive-only'] })
+  const { data } = (await get('/events')).json
+  const shown = (id: string | undefined) => {
+    const { states, imported } = data.find((event: { id: string }) => event.id === id)
+    return { states, imported }
+  }
+  expect(ids.map(shown)).toEqual([
+    { states: ['stale'], imported: false },
+    { states: ['moved'], imported: false },
+    { states: [], imported: true },
+    { states: [], imported: false },
+  ])
+  expect((await get(`/events/${stale}`)).json.jobs).toMatchObject([{ state: 'processed', outcome: 'stale' }])
+  expect((await get(`/events/${moved}`)).json.jobs).toMatchObject([{ state: 'processed', outcome: 'moved' }])
 })
 
 const idsOf = (page: { data: { id: string }[] }): string[] => page.data.map(({ id }) => id)
@@ -101,8 +128,8 @@ test('an event shows its whole chain, and its body comes as it arrived', async (
   const chain = (await get(`/events/${id}?payloads=true`)).json
   expect(chain).toMatchObject({
     receipt: { id, source: 'stripe', eventKey: 'evt_1', eventType: 'invoice.paid', secret: 1 },
-    deliveries: { count: 2, mismatches: 0 },
-    jobs: [{ subscriber: 'app', state: 'processed', attempt: 1, held: false }],
+    deliveries: { count: 2, firstRepeatAt: expect.any(String), mismatches: 0 },
+    jobs: [{ subscriber: 'app', state: 'processed', outcome: 'processed', attempt: 1, held: false }],
     attempts: [{ subscriber: 'app', number: 1, outcome: 'processed' }],
     effects: [],
     messages: [],

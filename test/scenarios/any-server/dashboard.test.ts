@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { ADMIN_TOKEN, adminApi } from '../../support/admin-api.ts'
+import { cli } from '../../support/cli.ts'
+import { configTo, destination, ENV } from '../../support/gateway.ts'
 
 /* The built dashboard, as `hookonce serve` serves it. */
 
@@ -30,7 +32,22 @@ test('under a mount path the page and its files are found, and its data needs a 
   const gateway = await fetch(`${listener}/ops/api/v1/gateway`, { headers })
   expect(await gateway.json()).toEqual({
     captures: false,
-    firstEvent: null,
+    firstEvent: expect.stringMatching(/^npx hookonce trigger stripe /),
     deliveryUrl: `http://127.0.0.1:${port}`,
   })
+})
+
+test('the command for the first event works as it is shown, and names no source of another tenant', async () => {
+  const { url } = await destination()
+  const source = { provider: 'stripe', tenant: 'acme', secret: 'env:STRIPE_SECRET' }
+  const { get, token } = await adminApi({ config: { ...configTo(url), sources: { 'acme/stripe': source } } })
+  const { firstEvent } = (await get('/gateway')).json
+  const [npx, hookonce, ...args] = firstEvent.split(' ')
+  expect([npx, hookonce, args.slice(0, 2)]).toEqual(['npx', 'hookonce', ['trigger', 'acme/stripe']])
+  const sent = await cli([...args, '--json'], ENV)
+  expect([sent.stderr, sent.json()]).toMatchObject(['', [{ status: 202 }]])
+  expect((await get('/events')).json.data).toMatchObject([{ tenant: 'acme', source: 'stripe' }])
+
+  const other = await token({ name: 'other', role: 'viewer', tenant: 'other' })
+  expect((await get('/gateway', { token: other })).json.firstEvent).toBeNull()
 })

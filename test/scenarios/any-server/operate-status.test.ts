@@ -5,6 +5,7 @@ import type { LedgerTables } from '../../../src/ledger/ledger.ts'
 import { listAudit } from '../../../src/operate/audit.ts'
 import { listFailures } from '../../../src/operate/failures.ts'
 import { readEvent } from '../../../src/operate/receipt.ts'
+import { listSources } from '../../../src/operate/sources.ts'
 import { readStatus } from '../../../src/operate/status.ts'
 import { settleWaiting } from '../../../src/operate/subscribers.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
@@ -173,6 +174,19 @@ test('one event is read with its whole chain, including its steps and messages',
   expect(event.effects).toMatchObject([{ key: 'mail:inv_1', state: 'done', subscriber: 'app' }])
   expect(event.messages).toMatchObject([{ topic: 'paid', key: 'inv_1', subscriber: 'app' }])
   expect(event.paused).toMatchObject([{ source: 'test', subscriber: 'books' }])
+})
+
+test('the last delivery of a quiet source is known, beside any number of events of another source', async () => {
+  const db = await freshDatabase()
+  await seedJobs(db, 1, { source: 'quiet', ageDays: 1, shard: 0, state: 'processed' })
+  await seedJobs(db, 120, { source: 'busy', shard: 0, state: 'processed' })
+  const [{ at } = { at: new Date(0) }] = await db.rows<{ at: Date }>(
+    `insert into hookonce.rollup (size, at, tenant, source, subscriber, received)
+     values (10, date_bin('10 minutes', now() - interval '1 day', '2000-01-01Z'), 'default', 'quiet', '', 1) returning at`,
+  )
+  const sources = await listSources(ledgerOf(db))
+  expect(sources.find(({ source }) => source === 'quiet')).toMatchObject({ lastEvent: null, lastHeardAt: at })
+  expect(sources.find(({ source }) => source === 'busy')).toMatchObject({ lastHeardAt: null })
 })
 
 test('the audit lists decisions, newest first, by page', async () => {

@@ -11,10 +11,10 @@ import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Decide, type UnknownEffect, type Verb, verbs } from './decide.tsx'
 import { Effect } from './effect.tsx'
+import { keyOfEffect } from './effect-key.ts'
 
 const words = texts.attention
 
-const keyOf = ({ tenant, key }: UnknownEffect): string => (tenant === 'default' ? key : `${tenant} ${key}`)
 
 /** Effects whose outcome is unknown: the facts about each, and the four decisions. */
 export default function Attention() {
@@ -22,13 +22,13 @@ export default function Attention() {
     (cursor, signal) =>
       client.get('/attention', { query: { limit: 50, ...(cursor === undefined ? {} : { cursor }) }, signal }),
     [],
-    { keyOf, refreshMs: 3_000 },
+    { keyOf: keyOfEffect, refreshMs: 3_000 },
   )
   const [decided, setDecided] = useState<{ effect: UnknownEffect; verb: Verb }>()
   const { items, isFirstLoading, error } = pages
   const asked = queryValue('effect')
   // The oldest effect has waited longest, so it is open until the user opens another.
-  const openKey = asked === '-' ? undefined : asked || (items[0] && keyOf(items[0]))
+  const openKey = asked === '-' ? undefined : asked || (items[0] && keyOfEffect(items[0]))
 
   return (
     <>
@@ -49,7 +49,7 @@ export default function Attention() {
             label={texts.pages.attention}
             columns={columns}
             items={items}
-            keyOf={keyOf}
+            keyOf={keyOfEffect}
             openKey={openKey}
             onOpen={(key) => setQuery({ effect: key ?? '-' })}
             detail={(effect) => <Effect effect={effect} onDecide={(verb) => setDecided({ effect, verb })} />}

@@ -1,7 +1,8 @@
 import './captured.css'
 import type { ItemOf } from 'hookonce/client'
-import { client } from '../../api.ts'
+import { client, seesAllTenants } from '../../api.ts'
 import { usePages } from '../../data/pages.ts'
+import { useResource } from '../../data/resource.ts'
 import { formatBytes, formatDuration } from '../../format.ts'
 import { Empty } from '../../parts/feedback.tsx'
 import { LoadMore } from '../../parts/load-more.tsx'
@@ -66,6 +67,30 @@ const columns: readonly Column<Captured>[] = [
 ]
 
 export default function CapturedPage() {
+  return (
+    <>
+      <div class="head">
+        <h1>{words.title}</h1>
+        <span class="muted">{words.hint}</span>
+      </div>
+      {seesAllTenants.value ? <IfKept /> : <p class="card calm muted">{words.onlyAll}</p>}
+    </>
+  )
+}
+
+/** Only `hookonce dev` keeps requests. Other gateways are not asked again and again. */
+function IfKept() {
+  const gateway = useResource((signal) => client.get('/gateway', { signal }), [])
+  if (!gateway.data) return <Waiting {...gateway} />
+  if (gateway.data.captures) return <Kept deliveryUrl={gateway.data.deliveryUrl} />
+  return (
+    <div class="card">
+      <Empty title={words.onlyDev}>{words.onlyDevHint}</Empty>
+    </div>
+  )
+}
+
+function Kept({ deliveryUrl }: { readonly deliveryUrl: string | null }) {
   const open = queryValue('request')
   const pages = usePages(
     (cursor, signal) =>
@@ -80,16 +105,16 @@ export default function CapturedPage() {
   const hasNone = items.length === 0
   return (
     <>
-      <div class="head">
-        <h1>{words.title}</h1>
-        <span class="muted">{words.hint}</span>
-      </div>
       {hasNone && (isFirstLoading || error !== undefined) && <Waiting error={error} reload={reload} />}
       {hasNone && !isFirstLoading && error === undefined && (
         <div class="card">
-          <Empty title={words.empty} command={words.emptyCommand}>
-            {words.emptyHint}
-          </Empty>
+          {deliveryUrl === null ? (
+            <Empty title={words.empty} />
+          ) : (
+            <Empty title={words.empty} command={words.emptyCommand(deliveryUrl)}>
+              {words.emptyHint}
+            </Empty>
+          )}
         </div>
       )}
       {!hasNone && (

@@ -1,7 +1,9 @@
+import { ApiError } from 'hookonce/client'
 import { canReadBodies, client } from '../../api.ts'
 import { useResource } from '../../data/resource.ts'
 import { Command } from '../../parts/copy.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
+import { download } from '../../parts/download.ts'
 import { Failure, Skeleton } from '../../parts/feedback.tsx'
 import { setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
@@ -30,14 +32,16 @@ function Opened({ id }: { readonly id: string }) {
         client.get('/captured/{id}', { ...request, signal }),
         client.get('/captured/{id}/body', { ...request, signal }),
       ])
-      return { ...shown, text: textOf(await body.arrayBuffer()) }
+      const bytes = await body.arrayBuffer()
+      return { ...shown, bytes, text: textOf(bytes) }
     },
     [id],
   )
   return (
     <Dialog title={data ? `${data.method} ${data.url}` : words.title} onClose={close}>
       {!data && error === undefined && <Skeleton rows={4} />}
-      {!data && error !== undefined && <Failure error={error} onRetry={reload} />}
+      {!data && error !== undefined && !isGone(error) && <Failure error={error} onRetry={reload} />}
+      {!data && isGone(error) && <p>{words.gone}</p>}
       {data && (
         <div class="captured-parts">
           <section>
@@ -61,11 +65,21 @@ function Opened({ id }: { readonly id: string }) {
             {data.isCut && <p class="muted">{words.isCut}</p>}
             {data.text === undefined && <p class="muted">{words.notText}</p>}
             {data.text !== undefined && data.text !== '' && <pre class="captured-body">{data.text}</pre>}
+            {data.bodyBytes > 0 && (
+              <button type="button" class="small" onClick={() => download(data.bytes, `${id}.body`)}>
+                {words.download}
+              </button>
+            )}
           </section>
         </div>
       )}
     </Dialog>
   )
+}
+
+/** The gateway keeps a bounded number of requests. */
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'CAPTURE_UNKNOWN'
 }
 
 /** Undefined: the bytes are not text. */

@@ -1,8 +1,9 @@
 import './destinations.css'
 import type { ItemOf } from 'hookonce/client'
 import { client } from '../../api.ts'
-import { useResource } from '../../data/resource.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { Empty } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import { Pause } from '../../parts/pause.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
@@ -17,18 +18,18 @@ const titles = words.columns
 const REFRESH_MS = 2_000
 
 export default function Destinations() {
-  const query = { limit: 200 }
-  const destinations = useResource((signal) => client.get('/destinations', { query, signal }), [], {
+  const query = { limit: PAGE }
+  const destinations = useItems((signal) => client.items('/destinations', { query, signal }), [], {
     refreshMs: REFRESH_MS,
   })
-  const subscribers = useResource((signal) => client.get('/subscribers', { query, signal }), [], {
+  const subscribers = useItems((signal) => client.items('/subscribers', { query, signal }), [], {
     refreshMs: REFRESH_MS,
   })
   const reload = (): void => {
     destinations.reload()
     subscribers.reload()
   }
-  const found = destinations.data?.data
+  const found = destinations.data
   return (
     <>
       <div class="head">
@@ -45,6 +46,7 @@ export default function Destinations() {
       {found !== undefined && found.length > 0 && (
         <div class="card">
           <Table label={words.title} columns={columns(reload)} items={found} keyOf={({ name }) => name} />
+          <LoadMore pages={destinations} />
         </div>
       )}
       <div class="section">
@@ -52,10 +54,11 @@ export default function Destinations() {
         <span class="muted">{words.subscriberHint}</span>
       </div>
       {subscribers.data ? (
-        <Subscribers subscribers={subscribers.data.data} reload={reload} />
+        <Subscribers subscribers={subscribers.data} reload={reload} />
       ) : (
         <Waiting {...subscribers} />
       )}
+      <LoadMore pages={subscribers} />
     </>
   )
 }

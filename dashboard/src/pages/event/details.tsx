@@ -35,7 +35,7 @@ export function Details({ chain }: { readonly chain: Chain }) {
       tabs={names.map((value) => ({ value, label: words.tabs[value] }))}
     >
       {shown === 'body' && <Body receipt={receipt} />}
-      {shown === 'headers' && <Headers id={receipt.id} />}
+      {shown === 'headers' && <Headers chain={chain} />}
       {shown === 'signature' && <Signature chain={chain} />}
       {shown === 'attempts' && <Attempts attempts={attempts} />}
       {shown === 'effects' && <Effects id={receipt.id} effects={effects} />}
@@ -44,9 +44,19 @@ export function Details({ chain }: { readonly chain: Chain }) {
   )
 }
 
-function Headers({ id }: { readonly id: string }) {
+function Headers({ chain }: { readonly chain: Chain }) {
   if (!canReadBodies.value) return <p class="panel-note">{words.headersDenied}</p>
-  return <ShownHeaders id={id} />
+  return (
+    <>
+      {isRepeated(chain) && <p class="panel-note">{words.onlyFirst}</p>}
+      <ShownHeaders id={chain.receipt.id} />
+    </>
+  )
+}
+
+/** Of further deliveries, the ledger holds only their number, and whether their bodies differed. */
+function isRepeated({ deliveries, reconciled, imported }: Chain): boolean {
+  return deliveries.count > 1 && !reconciled && !imported
 }
 
 function ShownHeaders({ id }: { readonly id: string }) {
@@ -71,10 +81,12 @@ function ShownHeaders({ id }: { readonly id: string }) {
   )
 }
 
-function Signature({ chain: { receipt, reconciled, imported } }: { readonly chain: Chain }) {
+function Signature({ chain }: { readonly chain: Chain }) {
+  const { receipt, reconciled, imported } = chain
   const isUnsigned = reconciled || imported
   return (
     <div class="panel-note">
+      {isRepeated(chain) && <p>{words.onlyFirst}</p>}
       <p>
         <State
           state={isUnsigned ? 'received' : 'ok'}

@@ -9,9 +9,10 @@ import type { PageProps } from '../../page-props.ts'
 import { Copy, copyText } from '../../parts/copy.tsx'
 import { Failure, Skeleton } from '../../parts/feedback.tsx'
 import { RetryNowDialog } from '../../parts/retry-now.tsx'
-import { State, worstOf } from '../../parts/state.tsx'
+import { State } from '../../parts/state.tsx'
 import { now, Time } from '../../parts/time.tsx'
-import { href } from '../../router.ts'
+import { eventState, isFinished } from '../../parts/worst-state.ts'
+import { goBack, href } from '../../router.ts'
 import { setTitle } from '../../shell/title.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
@@ -60,6 +61,7 @@ function OneEvent({ id }: { readonly id: string }) {
 
 function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () => void }) {
   const { receipt } = chain
+  const states = chain.jobs.map(({ outcome }) => outcome)
   const [isReplaying, setReplaying] = useState(false)
   const [isRetrying, setRetrying] = useState(false)
   const replay = (): void => setReplaying(true)
@@ -70,6 +72,7 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
   const canCopy = canReadBodies.value && receipt.bodyBytes !== null && receipt.unreadable === null
   useEffect(() => setTitle(receipt.eventType), [receipt.eventType])
   useKeys([
+    ...(canOperate.value && waits ? [{ label: texts.retryNow.ofEvent, run: () => setRetrying(true) }] : []),
     ...(canReplay ? [{ keys: 'r', label: words.replay.key, run: replay }] : []),
     ...(canCopy
       ? [
@@ -77,13 +80,13 @@ function Shown({ chain, reload }: { readonly chain: Chain; readonly reload: () =
           { keys: 't', label: words.test, run: () => void copyTest(receipt) },
         ]
       : []),
-    { keys: 'u', label: words.back, run: () => window.history.back() },
+    { keys: 'u', label: words.back, run: () => goBack('/events') },
   ])
   return (
     <>
       <div class="head event-head">
         <h1 class="cut">{receipt.eventType}</h1>
-        <State state={worstOf(chain.jobs.map(({ state }) => state))} />
+        <State state={eventState({ states, imported: chain.imported })} />
         <span class="right buttons">
           {canCopy && (
             <>
@@ -190,7 +193,7 @@ async function deliveryAddress(): Promise<string> {
 function Facts({ chain }: { readonly chain: Chain }) {
   const { receipt, deliveries, jobs, effects } = chain
   const ends = jobs.flatMap(({ finishedAt }) => (finishedAt === null ? [] : [Date.parse(finishedAt)]))
-  const isDone = jobs.length > 0 && jobs.every(({ state }) => state === 'processed' || state === 'failed')
+  const isDone = jobs.length > 0 && jobs.every(({ state }) => isFinished(state))
   const took = isDone ? Math.max(...ends) - Date.parse(receipt.receivedAt) : undefined
   return (
     <dl class="card event-facts">
@@ -209,11 +212,11 @@ function Facts({ chain }: { readonly chain: Chain }) {
       </div>
       <div>
         <dt>{words.facts.took}</dt>
-        <dd>{took === undefined ? words.facts.notYet : formatDuration(Math.max(0, took))}</dd>
+        <dd>{took === undefined ? unended(jobs) : formatDuration(Math.max(0, took))}</dd>
       </div>
       <div>
         <dt>{words.facts.subscribers}</dt>
-        <dd>{words.facts.states(jobs.map(({ state }) => state))}</dd>
+        <dd>{words.facts.states(jobs.map(({ outcome }) => outcome))}</dd>
       </div>
       <div>
         <dt>{words.facts.effects}</dt>
@@ -221,6 +224,10 @@ function Facts({ chain }: { readonly chain: Chain }) {
       </div>
     </dl>
   )
+}
+
+function unended(jobs: Chain['jobs']): string {
+  return jobs.length === 0 ? words.facts.nothingRuns : words.facts.notYet
 }
 
 /** Shows the plan of a replay before the user starts it. */

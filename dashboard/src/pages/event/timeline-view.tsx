@@ -38,7 +38,7 @@ export function Timeline({ chain }: { readonly chain: Chain }) {
       {groups.map((group) => (
         <Group key={group.job.subscriber} group={group} axis={axis} begin={begin} />
       ))}
-      {groups.length === 0 && <p class="panel-note">{words.noJobs}</p>}
+      {groups.length === 0 && <p class="panel-note">{chain.imported ? words.importedHint : words.noJobs}</p>}
     </section>
   )
 }
@@ -50,32 +50,38 @@ interface DeliveryLaneProps {
 }
 
 function DeliveryLane({ lane, chain, axis }: DeliveryLaneProps) {
-  const { receipt, deliveries } = chain
-  const isFirst = lane.note !== 'duplicate'
-  const note = isFirst
-    ? chain.imported
-      ? words.imported
-      : chain.reconciled
-        ? words.reconciled
-        : words.matches(receipt.secret)
-    : words.sameBody(deliveries.mismatches)
+  const { receipt } = chain
+  const isFirst = lane.key === 'first'
+  const after = `+${formatDuration(Math.max(0, lane.start - Date.parse(receipt.receivedAt)))}`
+  const name = isFirst
+    ? words.recorded
+    : lane.note === 'first-repeat'
+      ? words.firstRepeat
+      : words.repeats(Number(lane.name))
+  const note = deliveryNote(lane, chain)
   return (
-    <div class="lane">
+    <div class="lane" title={title([name, note, after, formatClock(new Date(lane.start))])}>
       <i class={`dot ${colourOf(lane.state)}`} />
-      <span>
-        {isFirst ? words.recorded(chain.reconciled || chain.imported) : words.repeats(Number(lane.name))}{' '}
-        <span class="muted">· {note}</span>
+      <span class="what">
+        <span>{name}</span>
+        {note !== '' && <span class="note muted">· {note}</span>}
       </span>
       <Bar lane={lane} axis={axis} />
-      <span class="d">
-        {isFirst ? (
-          <Time at={receipt.receivedAt} as="clock" />
-        ) : (
-          `+${formatDuration(lane.start - Date.parse(receipt.receivedAt))}`
-        )}
-      </span>
+      <span class="d">{isFirst ? <Time at={receipt.receivedAt} as="clock" /> : after}</span>
     </div>
   )
+}
+
+function deliveryNote({ note }: Lane, { receipt, deliveries }: Chain): string {
+  if (note === 'imported') return words.imported
+  if (note === 'reconciled') return words.reconciled
+  if (note === 'recorded') return words.matches(receipt.secret)
+  return note === 'duplicate' ? words.sameBody(deliveries.mismatches) : ''
+}
+
+/** What the row may cut off, shown on hover. */
+function title(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join(' · ')
 }
 
 function Group({
@@ -92,14 +98,14 @@ function Group({
     <>
       <div class="group">
         <span class="cut">{job.subscriber}</span>
-        <State state={job.state} label={words.jobState(job)} isPlain />
+        <State state={job.outcome} label={words.jobState(job)} isPlain />
         {job.reason !== null && job.state === 'processed' && (
           <span class="muted regular cut">{job.reason}</span>
         )}
       </div>
       {lanes.map((lane) =>
         lane.kind === 'wait' ? (
-          <Gap key={lane.key} wait={lane} />
+          <Gap key={lane.key} wait={lane} job={job} />
         ) : (
           <PartLane key={lane.key} lane={lane} axis={axis} begin={begin} />
         ),
@@ -108,7 +114,7 @@ function Group({
   )
 }
 
-function Gap({ wait }: { readonly wait: Wait }) {
+function Gap({ wait, job }: { readonly wait: Wait; readonly job: JobGroup['job'] }) {
   const { why, start, end } = wait
   if (why === 'retry' || why === 'queued')
     return <div class="gap">{words.waited[why](formatDuration((end ?? start) - start))}</div>
@@ -116,6 +122,17 @@ function Gap({ wait }: { readonly wait: Wait }) {
     return (
       <div class="gap">
         {words.nextAttempt} <Time at={new Date(end).toISOString()} />
+      </div>
+    )
+  if (why === 'circuit' && job.circuit)
+    return (
+      <div class="gap">
+        {words.heldByCircuit(job.circuit.state)}
+        {end !== undefined && (
+          <>
+            {words.nextProbe} <Time at={new Date(end).toISOString()} />
+          </>
+        )}
       </div>
     )
   return <div class="gap">{why === 'paused' ? words.heldByPause : words.waitsForOrder}</div>
@@ -131,28 +148,34 @@ function PartLane({
   readonly begin: number
 }) {
   const isAttempt = lane.kind === 'attempt'
+  const kind = isAttempt ? words.attempt(lane.name) : words.kinds[lane.kind]
+  const note = lane.error === undefined ? words.notes(lane.kind, lane.note ?? '') : firstLine(lane.error)
+  const colour = lane.error === undefined || lane.state === 'processed' ? 'muted' : colourOf(lane.state)
+  const after = `+${formatDuration(Math.max(0, lane.start - begin))}`
   return (
     <div
       class={isAttempt ? 'lane' : 'lane sub'}
-      title={`+${formatDuration(Math.max(0, lane.start - begin))} · ${formatClock(new Date(lane.start))}`}
+      title={title([
+        isAttempt ? kind : `${kind} ${lane.name}`,
+        lane.error ?? note,
+        after,
+        formatClock(new Date(lane.start)),
+      ])}
     >
       {isAttempt ? <i class={`dot ${colourOf(lane.state)}`} /> : <span />}
-      <span>
-        {isAttempt ? (
-          words.attempt(lane.name)
-        ) : (
-          <>
-            {words.kinds[lane.kind]} <code>{lane.name}</code>
-          </>
-        )}{' '}
-        <span class={lane.error === undefined || lane.state === 'processed' ? 'muted' : colourOf(lane.state)}>
-          {lane.error === undefined ? words.notes(lane.kind, lane.note ?? '') : lane.error.split('\n', 1)[0]}
-        </span>
+      <span class="what">
+        <span>{kind}</span>
+        {!isAttempt && <code>{lane.name}</code>}
+        {note !== '' && <span class={`note ${colour}`}>{note}</span>}
       </span>
       <Bar lane={lane} axis={axis} />
       <span class="d">{durationOf(lane)}</span>
     </div>
   )
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? ''
 }
 
 function durationOf({ kind, start, end }: Lane) {

@@ -6,6 +6,7 @@ const at = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds 
 const job = {
   subscriber: 'mail',
   state: 'processed',
+  outcome: 'processed',
   attempt: 2,
   crashes: 0,
   fence: 2,
@@ -17,6 +18,7 @@ const job = {
   holder: null,
   reason: null,
   held: false,
+  circuit: null,
   steps: [],
 }
 
@@ -27,7 +29,7 @@ function chain(more: Partial<Chain> = {}): Chain {
     receipt: { receivedAt: at(0) } as Chain['receipt'],
     reconciled: false,
     imported: false,
-    deliveries: { count: 1, firstAt: at(0), lastAt: at(0), mismatches: 0 },
+    deliveries: { count: 1, firstAt: at(0), firstRepeatAt: null, lastAt: at(0), mismatches: 0 },
     jobs: [job],
     attempts: [
       { ...attempt, number: 2, fence: 2, startedAt: at(30), endedAt: at(31), outcome: 'processed' },
@@ -95,19 +97,32 @@ test.each([
     { state: 'retrying', dueAt: at(60), held: true },
     { why: 'paused', end: undefined },
   ],
-])('a job that is not finished shows what it waits for: %o', (more, wait) => {
+  [
+    { state: 'retrying', dueAt: at(60), circuit: { state: 'open', since: at(0), nextProbeAt: at(90) } },
+    { why: 'circuit', end: Date.parse(at(90)) },
+  ],
+  [
+    { state: 'retrying', dueAt: at(60), circuit: { state: 'half-open', since: at(0), nextProbeAt: null } },
+    { why: 'circuit', end: undefined },
+  ],
+] as const)('a job that is not finished shows what it waits for: %o', (more, wait) => {
   const [group] = jobGroups(chain({ jobs: [{ ...job, ...more }] }))
   expect(group?.lanes.at(-1)).toMatchObject({ kind: 'wait', ...wait })
   expect(jobGroups(chain())[0]?.lanes.at(-1)?.kind).toBe('attempt')
 })
 
-test('repeated deliveries are one lane, at the time of the last', () => {
-  const lanes = deliveryLanes(
-    chain({ deliveries: { count: 3, firstAt: at(0), lastAt: at(31), mismatches: 0 } }),
-  )
-  expect(lanes.map(({ note, name, start }) => [note, name, start])).toEqual([
-    ['recorded', '', Date.parse(at(0))],
-    ['duplicate', '2', Date.parse(at(31))],
+test('repeated deliveries are lanes at the times of the first and the last', () => {
+  const lanesOf = (count: number) => {
+    const times = { firstAt: at(0), firstRepeatAt: at(2), lastAt: count > 2 ? at(31) : at(2) }
+    const lanes = deliveryLanes(chain({ deliveries: { count, ...times, mismatches: 0 } }))
+    return lanes.map(({ note, name, start }) => [note, name, start])
+  }
+  const first = ['recorded', '', Date.parse(at(0))]
+  expect(lanesOf(2)).toEqual([first, ['duplicate', '1', Date.parse(at(2))]])
+  expect(lanesOf(4)).toEqual([
+    first,
+    ['first-repeat', '1', Date.parse(at(2))],
+    ['duplicate', '3', Date.parse(at(31))],
   ])
 })
 

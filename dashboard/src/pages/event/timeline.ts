@@ -27,9 +27,9 @@ export interface Wait {
   readonly kind: 'wait'
   /**
    * `queued`: before the first attempt. `retry`: between two attempts. `next`: until the next due
-   * attempt.
+   * attempt. `circuit`: until the next probe, if its time is known.
    */
-  readonly why: 'queued' | 'retry' | 'next' | 'order' | 'paused'
+  readonly why: 'queued' | 'retry' | 'next' | 'order' | 'paused' | 'circuit'
   readonly start: number
   readonly end: number | undefined
 }
@@ -116,9 +116,9 @@ function partIn(part: Lane, { from, start, end, until }: Span): Lane[] {
 /** The reason why an unfinished job does not run now. */
 function waitOf(job: JobGroup['job'], start: number): Wait[] {
   if (job.state !== 'received' && job.state !== 'retrying') return []
-  const why = job.held ? 'paused' : job.dueAt === null ? 'order' : 'next'
-  const end = job.dueAt === null || job.held ? undefined : Date.parse(job.dueAt)
-  return [{ key: 'wait', kind: 'wait', why, start, end }]
+  const why = job.held ? 'paused' : job.circuit ? 'circuit' : job.dueAt === null ? 'order' : 'next'
+  const until = { paused: null, circuit: job.circuit?.nextProbeAt ?? null, order: null, next: job.dueAt }[why]
+  return [{ key: 'wait', kind: 'wait', why, start, end: until === null ? undefined : Date.parse(until) }]
 }
 
 function partsOf(chain: Chain, subscriber: string): Lane[] {
@@ -171,33 +171,22 @@ function effectState(state: string): string {
 }
 
 export function deliveryLanes({ receipt, deliveries, reconciled, imported }: Chain): readonly Lane[] {
-  const first = Date.parse(receipt.receivedAt)
-  const last = Date.parse(deliveries.lastAt)
   const repeats = deliveries.count - (reconciled || imported ? 0 : 1)
-  const lane = { kind: 'delivery', name: '' } as const
-  return [
+  const at = (time: string) => ({ kind: 'delivery', start: Date.parse(time), end: Date.parse(time) }) as const
+  const repeat = { state: 'duplicate', note: 'duplicate' } as const
+  const lanes: Lane[] = [
     {
-      ...lane,
+      ...at(receipt.receivedAt),
       key: 'first',
       state: 'processed',
+      name: '',
       note: reconciled ? 'reconciled' : imported ? 'imported' : 'recorded',
-      start: first,
-      end: first,
     },
-    ...(repeats > 0
-      ? [
-          {
-            ...lane,
-            key: 'repeats',
-            state: 'duplicate',
-            note: 'duplicate',
-            name: String(repeats),
-            start: last,
-            end: last,
-          },
-        ]
-      : []),
   ]
+  if (repeats > 1 && deliveries.firstRepeatAt !== null)
+    lanes.push({ ...at(deliveries.firstRepeatAt), ...repeat, key: 'repeat', name: '1', note: 'first-repeat' })
+  if (repeats > 0) lanes.push({ ...at(deliveries.lastAt), ...repeat, key: 'repeats', name: String(repeats) })
+  return lanes
 }
 
 /** Maps a time to a place on the axis, from 0 to 1. */

@@ -1,7 +1,8 @@
 import type { ItemOf } from 'hookonce/client'
-import { State, worstOf } from '../../parts/state.tsx'
+import { State } from '../../parts/state.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
+import { eventState } from '../../parts/worst-state.ts'
 import { texts } from '../../texts.ts'
 
 export type ListedEvent = ItemOf<'/events'>
@@ -13,7 +14,7 @@ export const columns: readonly Column<ListedEvent>[] = [
     name: 'state',
     title: titles.state,
     width: '104px',
-    cell: ({ states }) => <State state={worstOf(states)} />,
+    cell: (event) => <State state={eventState(event)} />,
   },
   {
     name: 'type',

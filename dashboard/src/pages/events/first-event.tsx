@@ -7,14 +7,13 @@ const words = texts.firstEvent
 
 /** Shows a new user the exact command for the first event. */
 export function FirstEvent() {
-  const gateway = useResource((signal) => client.get('/gateway', { signal }), [])
-  const sources = useResource((signal) => client.get('/sources', { query: { limit: 1 }, signal }), [])
-  if (!gateway.data) return <Empty title={words.title} />
-  const [first] = sources.data?.data ?? []
-  const command = gateway.data.firstEvent ?? words.trigger(first?.source ?? 'stripe')
+  const { data } = useResource((signal) => client.get('/gateway', { signal }), [])
+  if (!data) return <Empty title={words.title} />
+  const { firstEvent, captures } = data
+  if (firstEvent === null) return <Empty title={words.title}>{words.hintNone}</Empty>
   return (
-    <Empty title={words.title} command={command}>
-      {gateway.data.firstEvent === null ? words.hintServe : words.hintDev}
+    <Empty title={words.title} command={firstEvent}>
+      {captures ? words.hintDev : words.hintServe}
     </Empty>
   )
 }

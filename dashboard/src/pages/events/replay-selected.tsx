@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { client, explain, newKey } from '../../api.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
+import { isFinished } from '../../parts/worst-state.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
 import type { ListedEvent } from './columns.tsx'
@@ -23,9 +24,7 @@ export interface ReplaySelectedProps {
 export function ReplaySelected({ events, onClose, onDone }: ReplaySelectedProps) {
   const [done, setDone] = useState(0)
   const isTooMany = events.length > MAX_SELECTED
-  const unfinished = events.filter(
-    ({ states }) => !states.some((state) => state === 'processed' || state === 'failed'),
-  )
+  const unfinished = events.filter(({ states }) => !states.some(isFinished))
 
   async function confirm(why: string): Promise<void> {
     const waiting = [...events]

@@ -32,11 +32,16 @@ export function Toolbar({ pages, filter, query, selection, active }: ToolbarProp
   const chosen = selected.length > 0 ? selected : active ? [active] : []
   const plannable = replayFilterOf(filter)
   const waiting = retryFilterOf(filter)
+  const mayAct = canOperate.value && pages.items.length > 0
+  const mayReplayAll = mayAct && plannable !== undefined
+  const mayRunNow = mayAct && waiting !== undefined
   const close = (): void => setOpen(undefined)
   useKeys([
     ...(canOperate.value
       ? [{ keys: 'r', label: words.replayKey, run: () => chosen.length > 0 && setOpen('selected') }]
       : []),
+    ...(mayReplayAll ? [{ label: words.replayAll, run: () => setOpen('all') }] : []),
+    ...(mayRunNow ? [{ label: texts.retryNow.button, run: () => setOpen('waiting') }] : []),
   ])
   return (
     <div class="toolbar">
@@ -44,12 +49,12 @@ export function Toolbar({ pages, filter, query, selection, active }: ToolbarProp
         <>
           <span class="muted">{words.loaded(pages.items.length, pages.hasMore)}</span>
           <span class="right" />
-          {canOperate.value && plannable && pages.items.length > 0 && (
+          {mayReplayAll && (
             <button type="button" class="small" onClick={() => setOpen('all')}>
               {words.replayAll}
             </button>
           )}
-          {canOperate.value && waiting && pages.items.length > 0 && (
+          {mayRunNow && (
             <button type="button" class="small" onClick={() => setOpen('waiting')}>
               {texts.retryNow.button}
             </button>
@@ -113,6 +118,10 @@ function Export({ query }: { readonly query: EventsQuery }) {
     }
   }
 
+  useKeys([
+    { label: words.jsonLines, run: () => void save() },
+    { label: words.curl, run: () => void copyText(listAsCurl(query), words.curlCopied) },
+  ])
   return (
     <>
       <button type="button" class="small quiet" onClick={() => void save()}>

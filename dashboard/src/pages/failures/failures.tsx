@@ -1,8 +1,8 @@
 import './failures.css'
 import { useMemo, useState } from 'preact/hooks'
 import { canOperate, client } from '../../api.ts'
+import { PAGE } from '../../data/items.ts'
 import { useResource } from '../../data/resource.ts'
-import { formatCount } from '../../format.ts'
 import { ExpandTable } from '../../parts/expand-table.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
 import { ReplayManyDialog } from '../../parts/replay-many.tsx'
@@ -11,6 +11,7 @@ import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { type FailureGroup, groupColumns } from './columns.tsx'
 import { Group } from './group.tsx'
+import { keyOfGroup } from './group-key.ts'
 import { Replays, useReplays } from './replays.tsx'
 import { spanOf } from './series.ts'
 
@@ -18,28 +19,36 @@ const words = texts.failures
 const PERIODS = ['24h', '7d', 'all'] as const
 /** A long interval: grouping failures by text costs the ledger more than a page of events. */
 const REFRESH_MS = 10_000
-const SHOWN = 100
 
-export function keyOfGroup({ tenant, source, subscriber, fingerprint }: FailureGroup): string {
-  return [tenant, source, subscriber, fingerprint].join(' ')
-}
 
 function filterOf({ tenant, source, subscriber, fingerprint }: FailureGroup) {
   return { state: 'failed', tenant, source, subscriber, error: fingerprint } as const
 }
 
+/** The API lists a bounded number of groups, so this is a request or two. */
+async function readGroups(since: string | undefined, signal: AbortSignal) {
+  const groups: FailureGroup[] = []
+  let cursor: string | undefined
+  for (;;) {
+    const query = { limit: PAGE, since, cursor }
+    const { data, next, isComplete } = await client.get('/failures', { query, signal })
+    groups.push(...data)
+    if (next === null) return { groups, isComplete }
+    cursor = next
+  }
+}
+
 export default function Failures() {
   const asked = queryValue('period')
   const period = PERIODS.find((one) => one === asked) ?? 'all'
-  const since = period === 'all' ? {} : { since: period }
   const { data, error, reload } = useResource(
-    (signal) => client.get('/failures', { query: { limit: SHOWN, ...since }, signal }),
+    (signal) => readGroups(period === 'all' ? undefined : period, signal),
     [period],
     { refreshMs: REFRESH_MS },
   )
   const replays = useReplays(reload)
   const [replayed, setReplayed] = useState<FailureGroup>()
-  const groups = data?.data
+  const groups = data?.groups
   const columns = useMemo(() => groupColumns(spanOf(groups ?? [], Date.now())), [groups])
   const openKey = queryValue('group') || undefined
 
@@ -53,6 +62,7 @@ export default function Failures() {
               groups.reduce((all, { jobs }) => all + jobs, 0),
               groups.length,
             )}
+            {!data.isComplete && words.andMore}
           </span>
         )}
         <span class="right">
@@ -86,7 +96,9 @@ export default function Failures() {
           />
         )}
       </div>
-      {data?.isComplete === false && <p class="list-note muted">{words.incomplete(formatCount(5_000))}</p>}
+      {data?.isComplete === false && (
+        <p class="list-note muted">{period === 'all' ? words.moreGroups : words.olderFailures}</p>
+      )}
       <Replays replays={replays} part="ended" />
       {replayed && (
         <ReplayManyDialog

@@ -1,12 +1,13 @@
 import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canOperate, client, newKey } from '../../api.ts'
-import { useResource } from '../../data/resource.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { formatCount, roughly } from '../../format.ts'
 import { Copy } from '../../parts/copy.tsx'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { ExpandTable, Fact, Facts } from '../../parts/expand-table.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { now, Time } from '../../parts/time.tsx'
 import { href, queryValue, setQuery } from '../../router.ts'
@@ -14,20 +15,19 @@ import { toast } from '../../shell/toasts.tsx'
 import { texts } from '../../texts.ts'
 
 const words = texts.outbox
-const SHOWN = 200
 
 type Lane = ItemOf<'/outbox/lanes'>
 
 /** Lanes whose first message is refused, so their other messages wait. */
 export function Lanes({ topic }: { readonly topic: string }) {
-  const { data, error, reload } = useResource(
+  const pages = useItems(
     (signal) =>
-      client.get('/outbox/lanes', { query: { limit: SHOWN, ...(topic === '' ? {} : { topic }) }, signal }),
+      client.items('/outbox/lanes', { query: { limit: PAGE, ...(topic === '' ? {} : { topic }) }, signal }),
     [topic],
     { refreshMs: 3_000 },
   )
+  const { data: lanes, error, reload } = pages
   const [tried, setTried] = useState<Lane>()
-  const lanes = data?.data
   if (!lanes) return error === undefined ? <Skeleton /> : <Failure error={error} onRetry={reload} />
   if (lanes.length === 0)
     return (
@@ -47,6 +47,7 @@ export function Lanes({ topic }: { readonly topic: string }) {
         detail={(lane) => <LaneFacts lane={lane} onTry={() => setTried(lane)} />}
         verbs={canOperate.value ? [{ keys: 'r', label: words.tryNow.verb, run: setTried }] : []}
       />
+      <LoadMore pages={pages} />
       {tried && <TryNow lane={tried} onClose={() => setTried(undefined)} onDone={reload} />}
     </>
   )

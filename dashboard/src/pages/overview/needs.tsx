@@ -1,10 +1,15 @@
 import type { ComponentChildren } from 'preact'
-import { client, seesAllTenants } from '../../api.ts'
+import { canOperate, client, seesAllTenants } from '../../api.ts'
+import { firstOf, PAGE } from '../../data/items.ts'
 import { useResource } from '../../data/resource.ts'
 import { Failure, Skeleton } from '../../parts/feedback.tsx'
 import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
+import { keyOfEffect } from '../attention/effect-key.ts'
+import { keyOfGroup } from '../failures/group-key.ts'
+import { keyOfRejection } from '../rejections/rejection-key.ts'
+import { isShown, isUnsigned, type Target, targetOf } from './alert-rows.ts'
 
 /* Work for a person comes first: a sentence, and the button that helps. */
 
@@ -16,33 +21,50 @@ const SHOWN = 2
 /** The limit of the count of each kind. */
 const COUNTED = 20
 const DAY_MS = 86_400_000
-/** These conditions are read from the ledger itself, with more detail than an alert has. */
-const SHOWN_ALREADY = new Set(['failures', 'attention', 'circuit', 'signatures'])
 
 async function readNeeds(isWhole: boolean, signal: AbortSignal) {
   const query = { limit: COUNTED }
-  const [attention, failures, rejections, subscribers, alerts, status] = await Promise.all([
+  const request = { query: { limit: PAGE }, signal }
+  const [attention, failures, rejections, circuits, alerts, status] = await Promise.all([
     client.get('/attention', { query, signal }),
     client.get('/failures', { query, signal }),
-    client.get('/rejections', { query: { limit: 50 }, signal }),
-    client.get('/subscribers', { query: { limit: 200 }, signal }),
-    client.get('/alerts', { query: { limit: 50 }, signal }),
+    firstOf(unsigned(client.items('/rejections', request)), COUNTED),
+    // Any page of the list may have an open circuit.
+    firstOf(heldByCircuit(client.items('/subscribers', request)), Number.POSITIVE_INFINITY),
+    firstOf(client.items('/alerts', request), Number.POSITIVE_INFINITY),
     isWhole ? client.get('/status', { signal }) : undefined,
   ])
-  const yesterday = Date.now() - DAY_MS
-  return {
+  const rows = {
     attention: attention.data,
     failures: failures.data,
-    rejections: rejections.data.filter(
-      ({ code, lastAt }) => code.startsWith('SIGNATURE') && Date.parse(lastAt) > yesterday,
-    ),
+    rejections: rejections.items,
     circuits: onceEach(
-      subscribers.data.filter(({ circuit }) => circuit !== null && circuit.state !== 'closed'),
+      circuits.items,
       ({ tenant, subscriber, circuit }) => `${tenant} ${subscriber} ${circuit?.since}`,
     ),
-    alerts: alerts.data.filter(({ rule }) => !SHOWN_ALREADY.has(rule)),
+  }
+  return {
+    ...rows,
+    alerts: alerts.items.filter((alert) => !isShown(alert, rows)),
     unattended: status?.unattended ?? [],
   }
+}
+
+/** The rejections of the last day. The list begins with the latest. */
+async function* unsigned<Item extends { readonly code: string; readonly lastAt: string }>(
+  rejections: AsyncIterable<Item>,
+): AsyncGenerator<Item> {
+  const yesterday = Date.now() - DAY_MS
+  for await (const one of rejections) {
+    if (Date.parse(one.lastAt) < yesterday) return
+    if (isUnsigned(one)) yield one
+  }
+}
+
+async function* heldByCircuit<Item extends { readonly circuit: { readonly state: string } | null }>(
+  subscribers: AsyncIterable<Item>,
+): AsyncGenerator<Item> {
+  for await (const one of subscribers) if (one.circuit !== null && one.circuit.state !== 'closed') yield one
 }
 
 /** A destination has one circuit, but is a subscriber of several sources. */
@@ -73,10 +95,9 @@ export function Needs() {
   return <div class="needs">{rows}</div>
 }
 
-interface NeedProps {
+interface NeedProps extends Target {
   readonly kind: string
   readonly colour: string
-  readonly path: string
   readonly verb: string
   /** The problem in one sentence. */
   readonly sentence: ComponentChildren
@@ -88,7 +109,7 @@ interface NeedProps {
 type Described = Omit<NeedProps, 'more'> & { readonly key: string }
 
 /** The first rows of a kind. The last row counts the rows that are not shown. */
-function firstOf<Item>(items: readonly Item[], describe: (item: Item) => Described) {
+function topOf<Item>(items: readonly Item[], describe: (item: Item) => Described) {
   const shown = items.slice(0, SHOWN)
   return shown.map((item, place) => {
     const { key, ...need } = describe(item)
@@ -97,27 +118,32 @@ function firstOf<Item>(items: readonly Item[], describe: (item: Item) => Describ
 }
 
 function rowsOf({ attention, failures, rejections, circuits, alerts, unattended }: Needed) {
+  // A caller who may only read is not asked to act.
+  const act = (verb: string): string => (canOperate.value ? verb : words.look)
   return [
-    ...firstOf(attention, ({ key, jobs, startedAt }) => ({
-      key: `effect ${key}`,
-      ...{ kind: 'attention', colour: 'attention', path: '/attention', verb: words.decide, at: startedAt },
+    ...topOf(attention, (effect) => ({
+      key: `effect ${keyOfEffect(effect)}`,
+      ...{ kind: 'attention', colour: 'attention', at: effect.startedAt },
+      ...{ path: '/attention', query: { effect: keyOfEffect(effect) }, verb: act(words.decide) },
       sentence: (
         <>
-          <b>{key}</b> {words.effectUnknown} <span class="muted">{words.jobsWait(jobs.length)}</span>
+          <b>{effect.key}</b> {words.effectUnknown}{' '}
+          <span class="muted">{words.jobsWait(effect.jobs.length)}</span>
         </>
       ),
     })),
-    ...firstOf(failures, ({ source, subscriber, fingerprint, jobs, error, lastAt }) => ({
-      key: `group ${source} ${subscriber} ${fingerprint}`,
-      ...{ kind: 'failures', colour: 'failed', path: '/failures', verb: words.planReplay, at: lastAt },
+    ...topOf(failures, (group) => ({
+      key: `group ${keyOfGroup(group)}`,
+      ...{ kind: 'failures', colour: 'failed', at: group.lastAt },
+      ...{ path: '/failures', query: { group: keyOfGroup(group) }, verb: act(words.planReplay) },
       sentence: (
         <>
-          <b>{words.eventsOf(jobs)}</b> {words.of} <b>{subscriber}</b> {words.failed}{' '}
-          <code>{firstLine(error)}</code>
+          <b>{words.eventsOf(group.jobs)}</b> {words.of} <b>{group.subscriber}</b> {words.failed}{' '}
+          <code>{firstLine(group.error)}</code>
         </>
       ),
     })),
-    ...firstOf(circuits, ({ source, subscriber, circuit }) => ({
+    ...topOf(circuits, ({ source, subscriber, circuit }) => ({
       key: `circuit ${source} ${subscriber}`,
       ...{ kind: 'circuit', colour: 'failed', path: '/destinations', verb: words.look },
       sentence: (
@@ -127,17 +153,18 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
         </>
       ),
     })),
-    ...firstOf(rejections, ({ source, code, count, diagnosis, lastDetail, lastAt }) => ({
-      key: `rejection ${source} ${code}`,
-      ...{ kind: 'signature', colour: 'retrying', path: '/rejections', verb: words.fix, at: lastAt },
+    ...topOf(rejections, (refused) => ({
+      key: `rejection ${keyOfRejection(refused)}`,
+      ...{ kind: 'signature', colour: 'retrying', at: refused.lastAt },
+      ...{ path: '/rejections', query: { of: keyOfRejection(refused) }, verb: act(words.fix) },
       sentence: (
         <>
-          <b>{source}</b> {words.refused(count)}{' '}
-          <span class="muted">{firstLine(diagnosis || lastDetail)}</span>
+          <b>{refused.source}</b> {words.refused(refused.count)}{' '}
+          <span class="muted">{firstLine(refused.diagnosis || refused.lastDetail)}</span>
         </>
       ),
     })),
-    ...firstOf(unattended, ({ source, subscriber, jobs }) => ({
+    ...topOf(unattended, ({ source, subscriber, jobs }) => ({
       key: `unattended ${source} ${subscriber}`,
       ...{ kind: 'unattended', colour: 'retrying', path: '/destinations', verb: words.look },
       sentence: (
@@ -146,12 +173,13 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
         </>
       ),
     })),
-    ...firstOf(alerts, ({ id, rule, source, subscriber, says, openedAt }) => ({
-      key: `alert ${id}`,
-      ...{ kind: rule, colour: 'retrying', path: '/sources', verb: words.look, at: openedAt },
+    ...topOf(alerts, (alert) => ({
+      key: `alert ${alert.id}`,
+      ...{ kind: alert.rule, colour: 'retrying', at: alert.openedAt },
+      ...{ ...targetOf(alert), verb: words.look },
       sentence: (
         <>
-          <b>{subscriber || source}</b>: {says}
+          <b>{alert.subscriber || alert.source}</b>: {alert.says}
         </>
       ),
     })),
@@ -159,7 +187,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
 }
 
 /** The time is outside the sentence, which may be truncated. */
-function Need({ kind, colour, path, verb, sentence, at, more }: NeedProps) {
+function Need({ kind, colour, path, query, verb, sentence, at, more }: NeedProps) {
   return (
     <div class="card need">
       <span class={`pill ${colour}`}>{words.labels[kind] ?? kind}</span>
@@ -169,7 +197,7 @@ function Need({ kind, colour, path, verb, sentence, at, more }: NeedProps) {
         {at !== undefined && more > 0 && ' · '}
         {more > 0 && words.more(more, more >= COUNTED - SHOWN)}
       </span>
-      <a class="button" href={href(path)}>
+      <a class="button" href={href(path, query)}>
         {verb}
       </a>
     </div>

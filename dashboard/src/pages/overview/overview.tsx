@@ -1,6 +1,8 @@
 import './overview.css'
 import { client } from '../../api.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { useResource } from '../../data/resource.ts'
+import { LoadMore } from '../../parts/load-more.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { queryValue, setQuery } from '../../router.ts'
@@ -20,7 +22,7 @@ export default function Overview() {
   const stats = useResource((signal) => client.get('/stats', { query: { period }, signal }), [period], {
     refreshMs: REFRESH_MS,
   })
-  const sources = useResource((signal) => client.get('/sources', { query: { limit: 200 }, signal }), [], {
+  const sources = useItems((signal) => client.items('/sources', { query: { limit: PAGE }, signal }), [], {
     refreshMs: REFRESH_MS,
   })
   return (
@@ -41,7 +43,8 @@ export default function Overview() {
       </div>
       {stats.data ? <Traffic stats={stats.data} /> : <Waiting {...stats} />}
       <h2 class="section">{words.sources}</h2>
-      {sources.data ? <Sources sources={sources.data.data} stats={stats.data} /> : <Waiting {...sources} />}
+      {sources.data ? <Sources sources={sources.data} stats={stats.data} /> : <Waiting {...sources} />}
+      <LoadMore pages={sources} />
     </>
   )
 }

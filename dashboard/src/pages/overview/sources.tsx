@@ -1,9 +1,9 @@
 import type { ItemOf } from 'hookonce/client'
 import { formatCount, formatDuration } from '../../format.ts'
+import { LastHeard } from '../../parts/last-heard.tsx'
 import { SourceName } from '../../parts/source-name.tsx'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { FirstEvent } from '../events/first-event.tsx'
@@ -57,9 +57,7 @@ const columns: readonly Column<Row>[] = [
     title: titles.last,
     width: '100px',
     align: 'end',
-    cell: ({ lastEvent }) => (
-      <span class="muted">{lastEvent ? <Time at={lastEvent.receivedAt} /> : words.none}</span>
-    ),
+    cell: (source) => <LastHeard source={source} />,
   },
 ]
 
@@ -90,7 +88,8 @@ export function Sources({
   readonly sources: readonly Source[]
   readonly stats: Stats | undefined
 }) {
-  if (sources.every(({ lastEvent }) => lastEvent === null) && (stats?.totals.received ?? 0) === 0)
+  const isNew = sources.every(({ lastEvent, lastHeardAt }) => lastEvent === null && lastHeardAt === null)
+  if (isNew && (stats?.totals.received ?? 0) === 0)
     return (
       <div class="card">
         <FirstEvent />

@@ -1,33 +1,30 @@
 import './rejections.css'
 import { client } from '../../api.ts'
-import { useResource } from '../../data/resource.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { formatCount } from '../../format.ts'
 import { ExpandTable } from '../../parts/expand-table.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import type { Column } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { queryValue, setQuery } from '../../router.ts'
 import { texts } from '../../texts.ts'
 import { Refusal, type Rejection } from './refusal.tsx'
+import { keyOfRejection } from './rejection-key.ts'
 
 const words = texts.rejections
-/** One row per source and code, so the list is short. */
-const SHOWN = 200
 
-const keyOf = ({ source, code }: Rejection): string => `${source} ${code}`
 
 /** Refused deliveries, with the reason and the change to make. */
 export default function Rejections() {
-  const { data, error, reload } = useResource(
-    (signal) => client.get('/rejections', { query: { limit: SHOWN }, signal }),
-    [],
-    { refreshMs: 3_000 },
-  )
-  const rejections = data?.data
+  const pages = useItems((signal) => client.items('/rejections', { query: { limit: PAGE }, signal }), [], {
+    refreshMs: 3_000,
+  })
+  const { data: rejections, error, reload } = pages
   const asked = queryValue('of')
   const first = rejections?.[0]
   // The latest rejection is open at first, because it is usually the interesting one.
-  const openKey = asked === '-' ? undefined : asked || (first && keyOf(first))
+  const openKey = asked === '-' ? undefined : asked || (first && keyOfRejection(first))
   return (
     <>
       <div class="head">
@@ -47,12 +44,13 @@ export default function Rejections() {
             label={texts.pages.rejections}
             columns={columns}
             items={rejections}
-            keyOf={keyOf}
+            keyOf={keyOfRejection}
             openKey={openKey}
             onOpen={(key) => setQuery({ of: key ?? '-' })}
             detail={(rejection) => <Refusal rejection={rejection} />}
           />
         )}
+        <LoadMore pages={pages} />
       </div>
     </>
   )

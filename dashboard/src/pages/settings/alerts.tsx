@@ -1,9 +1,10 @@
 import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canOperate, client, newKey } from '../../api.ts'
-import { useResource } from '../../data/resource.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { Empty } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
@@ -17,22 +18,23 @@ const titles = words.columns
 
 /** The alerts that are open now. */
 export function Alerts() {
-  const alerts = useResource((signal) => client.get('/alerts', { query: { limit: 200 }, signal }), [], {
+  const alerts = useItems((signal) => client.items('/alerts', { query: { limit: PAGE }, signal }), [], {
     refreshMs: 3_000,
   })
   if (!alerts.data) return <Waiting {...alerts} />
   return (
     <div class="card">
-      {alerts.data.data.length === 0 ? (
+      {alerts.data.length === 0 ? (
         <Empty title={words.empty}>{words.emptyHint}</Empty>
       ) : (
         <Table
           label={texts.settings.tabs.alerts}
           columns={columns(alerts.reload)}
-          items={alerts.data.data}
+          items={alerts.data}
           keyOf={({ id }) => id}
         />
       )}
+      <LoadMore pages={alerts} />
     </div>
   )
 }

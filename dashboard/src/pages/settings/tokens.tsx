@@ -1,9 +1,10 @@
 import type { ItemOf } from 'hookonce/client'
 import { useState } from 'preact/hooks'
 import { canAdminister, client } from '../../api.ts'
-import { useResource } from '../../data/resource.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { PlanDialog } from '../../parts/dialog.tsx'
 import { Empty } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
@@ -25,7 +26,7 @@ export function Tokens() {
 function Known() {
   const [isMaking, setMaking] = useState(false)
   const [made, setMade] = useState<string>()
-  const tokens = useResource((signal) => client.get('/tokens', { query: { limit: 200 }, signal }), [])
+  const tokens = useItems((signal) => client.items('/tokens', { query: { limit: PAGE }, signal }), [])
   return (
     <>
       <div class="panel-head">
@@ -35,16 +36,17 @@ function Known() {
       </div>
       {tokens.data ? (
         <div class="card">
-          {tokens.data.data.length === 0 ? (
+          {tokens.data.length === 0 ? (
             <Empty title={words.empty}>{words.emptyHint}</Empty>
           ) : (
             <Table
               label={texts.settings.tabs.tokens}
               columns={columns(tokens.reload)}
-              items={tokens.data.data}
+              items={tokens.data}
               keyOf={({ id }) => id}
             />
           )}
+          <LoadMore pages={tokens} />
         </div>
       ) : (
         <Waiting {...tokens} />

@@ -1,8 +1,9 @@
 import type { ItemOf } from 'hookonce/client'
 import { client, seesAllTenants } from '../../api.ts'
-import { useResource } from '../../data/resource.ts'
+import { PAGE, useItems } from '../../data/items.ts'
 import { formatCount } from '../../format.ts'
 import { Empty } from '../../parts/feedback.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
@@ -52,13 +53,13 @@ export function Workers() {
 }
 
 function Alive() {
-  const workers = useResource((signal) => client.get('/workers', { query: { limit: 200 }, signal }), [], {
+  const workers = useItems((signal) => client.items('/workers', { query: { limit: PAGE }, signal }), [], {
     refreshMs: 3_000,
   })
   if (!workers.data) return <Waiting {...workers} />
   return (
     <div class="card">
-      {workers.data.data.length === 0 ? (
+      {workers.data.length === 0 ? (
         <Empty title={words.empty} command={words.emptyCommand}>
           {words.emptyHint}
         </Empty>
@@ -66,10 +67,11 @@ function Alive() {
         <Table
           label={texts.settings.tabs.workers}
           columns={columns}
-          items={workers.data.data}
+          items={workers.data}
           keyOf={({ id }) => String(id)}
         />
       )}
+      <LoadMore pages={workers} />
     </div>
   )
 }

@@ -1,12 +1,13 @@
 import './sources.css'
 import { client, newKey } from '../../api.ts'
-import { type Resource, useResource } from '../../data/resource.ts'
+import { type Items, PAGE, useItems } from '../../data/items.ts'
 import { formatCount, formatDuration } from '../../format.ts'
 import { Empty } from '../../parts/feedback.tsx'
+import { LastHeard } from '../../parts/last-heard.tsx'
+import { LoadMore } from '../../parts/load-more.tsx'
 import { Pause } from '../../parts/pause.tsx'
 import { SourceName } from '../../parts/source-name.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { Time } from '../../parts/time.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
@@ -18,7 +19,7 @@ const titles = words.columns
 const REFRESH_MS = 2_000
 
 export default function Sources() {
-  const sources = useResource((signal) => client.get('/sources', { query: { limit: 200 }, signal }), [], {
+  const sources = useItems((signal) => client.items('/sources', { query: { limit: PAGE }, signal }), [], {
     refreshMs: REFRESH_MS,
   })
   return (
@@ -26,13 +27,14 @@ export default function Sources() {
       <div class="head">
         <h1>{texts.pages.sources}</h1>
       </div>
-      {sources.data ? <List sources={sources.data.data} reload={sources.reload} /> : <Waiting {...sources} />}
+      {sources.data ? <List sources={sources.data} reload={sources.reload} /> : <Waiting {...sources} />}
+      <LoadMore pages={sources} />
       <Catalogue />
     </>
   )
 }
 
-interface ListProps extends Pick<Resource<unknown>, 'reload'> {
+interface ListProps extends Pick<Items<Source>, 'reload'> {
   readonly sources: readonly Source[]
 }
 
@@ -97,9 +99,7 @@ function columns(reload: () => void): readonly Column<Source>[] {
       width: '92px',
       align: 'end',
       shown: 'wide',
-      cell: ({ lastEvent }) => (
-        <span class="muted">{lastEvent ? <Time at={lastEvent.receivedAt} /> : words.none}</span>
-      ),
+      cell: (source) => <LastHeard source={source} />,
     },
     {
       name: 'act',
