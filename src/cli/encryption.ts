@@ -98,7 +98,7 @@ async function forget({ dir, json, tenant, yes, hashes, ...values }: Values): Pr
   if (tenant === undefined) throw usageError({ usage }, 'give the tenant with --tenant')
   const reason = reasonOf(values)
   if (!yes) {
-    const fault = `this makes every encrypted body and header of tenant "${tenant}" unreadable, for good; confirm with --yes`
+    const fault = `\`encryption forget\` makes every encrypted body and header of tenant "${tenant}" unreadable, for good; confirm with --yes`
     throw usageError({ usage }, fault)
   }
   const forgotten = await withLedger(dir, (ledger) => forgetTenant(ledger, { tenant, hashes }, reason))

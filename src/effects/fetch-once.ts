@@ -22,7 +22,7 @@ export interface RecordedReply {
   readonly body: string | null
 }
 
-/** Smaller than the limit of a recorded result, which also holds the headers. */
+/** A recorded result holds 64 KiB, including the headers. */
 const MAX_BODY_BYTES = 48 * 1024
 /** Headers that a handler may need. The other headers belong to the transport. */
 const KEPT_HEADERS = ['content-type', 'location', 'request-id', 'x-request-id']

@@ -57,7 +57,8 @@ export function inEvery<Args extends readonly unknown[], Result>(
     }
     const answers = await askAll({ ...ledgers, onUnreachable }, (tables) => act(tables, ...args))
     if (missed.length === 0) return merge(answers.map(({ answer }) => answer))
-    const fault = `done in all ledgers but ${missed.join(', ')}, which cannot be reached; repeat it when they can`
+    const names = missed.join(', ')
+    const fault = `applied to every ledger except ${names} (unreachable); run it again when ${names} can be reached`
     throw new HookonceError('LEDGER_DOWN', fault)
   }
 }
@@ -71,13 +72,18 @@ export function sortedBy<Item>(
   return answers.flat().sort(compare).slice(0, limit)
 }
 
-export function whereFound<Args extends readonly unknown[], Result>(
+/** An id, or the part of it that the operator gave. */
+type Wanted = string | { readonly id: string }
+
+export function whereFound<Args extends readonly [Wanted, ...unknown[]], Result>(
   find: (ledger: LedgerTables, args: NoInfer<Args>) => Promise<unknown>,
   act: InOne<Args, Result>,
 ): Across<Args, Result> {
   return async (ledgers, ...args) => {
     if (!isSet(ledgers)) return act(ledgers, ...args)
-    const found = await finders(ledgers, (tables) => find(tables, args))
+    const [wanted] = args
+    const id = typeof wanted === 'string' ? wanted : wanted.id
+    const found = await finders(ledgers, id, (tables) => find(tables, args))
     return act(await found.tables(), ...args)
   }
 }
@@ -182,6 +188,7 @@ export async function askAll<Result>(
 /** The only ledger in which a search succeeds. */
 async function finders(
   set: LedgerSet,
+  id: string,
   find: (tables: LedgerTables) => Promise<unknown>,
 ): Promise<LedgerMember> {
   const results = await Promise.allSettled(
@@ -194,7 +201,7 @@ async function finders(
   if (found && another)
     throw new HookonceError(
       'CONFIG_INVALID',
-      `ids in ${found.name} and in ${another.name} begin with this text: pass a longer part of the id`,
+      `ids in ${found.name} and in ${another.name} begin with "${id}"; pass a longer part of the id`,
     )
   if (found) return found
   const failures = results.map((one): unknown => (one.status === 'rejected' ? one.reason : undefined))
@@ -202,7 +209,7 @@ async function finders(
   if (down.length === 0)
     throw failures.find((one) => !isUnknown(one) && !isUnmade(one)) ?? failures.find(isUnknown) ?? failures[0]
   const names = down.map(({ name }) => name).join(', ')
-  const fault = `it was not found in the reachable ledgers; ${names} cannot be reached`
+  const fault = `no reachable ledger has "${id}"; unreachable: ${names}`
   throw new HookonceError('LEDGER_DOWN', fault, { cause: failures.find(isDown) })
 }
 

@@ -118,8 +118,8 @@ export interface Forgotten {
 export interface ForgetRequest {
   readonly tenant: string
   /**
-   * Drops the key of the hashes too, for a master key that is lost. Repeats of older events are
-   * still recognised, but each counts as a mismatch.
+   * Also drops the key of the body hashes. Needed if the master key is lost. Repeated deliveries of
+   * older events are still recognised, but each counts as a mismatch.
    */
   readonly hashes?: boolean
 }

@@ -67,7 +67,8 @@ const END = {
 
 /**
  * Rows that one statement checks against a filter, over all parts of the index. A page without a
- * match then takes about ten milliseconds. The receipt of a failed job is one more row to find.
+ * match then takes about ten milliseconds. Half as many by failure, because the receipt of each
+ * failed job is looked up too.
  */
 const MAX_ROWS: Readonly<Record<EventOrder, number>> = { arrival: 3_000, failure: 1_500 }
 /** Unfinished jobs that are all read for a search by their state. More are found by a walk. */

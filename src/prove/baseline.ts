@@ -92,6 +92,6 @@ async function refuseNoise({ watchers, patience }: Stage): Promise<Set<string>> 
   const places = [...new Set(changes.map(({ where }) => where))].join(', ')
   throw new HookonceError(
     'CONFIG_INVALID',
-    `${places} changes although nothing was delivered; stop other programs that use it, or pass --ignore for tables of heartbeats and similar data`,
+    `${places} changed although nothing was delivered; stop other programs that write there, or pass --ignore for tables of heartbeats and similar data`,
   )
 }

@@ -61,7 +61,7 @@ const lanes = route({
   tag,
   summary: 'List lanes that are stuck behind a message, the oldest first',
   description:
-    'A lane is the messages of one topic and key. Its first message was refused and is tried again; the others wait for it. Lists up to 500 lanes.',
+    'A lane has the messages of one tenant, topic and key. Publishing the first message failed and is retried; the other messages wait for it. Lists up to 500 lanes.',
   query: z.strictObject({ ...listFields, ...tenantField, topic: topicFilter }),
   response: pageOf(
     z.object({

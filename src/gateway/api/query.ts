@@ -12,7 +12,10 @@ export function parseQuery(schema: z.ZodObject = NONE, url: string): Record<stri
   const [, search = ''] = /^[^?]*\?(.*)$/s.exec(url) ?? []
   for (const [name, text] of new URLSearchParams(search)) {
     if (given.has(name))
-      throw new HookonceError('REQUEST_INVALID', `query.${name}: it is given more than once`)
+      throw new HookonceError(
+        'REQUEST_INVALID',
+        `query parameter ${name} is given more than once; pass it once`,
+      )
     const field = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined
     given.set(name, field ? fromText(field, text) : text)
   }

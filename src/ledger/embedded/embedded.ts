@@ -184,7 +184,7 @@ async function joinWhenReady(server: {
     if (performance.now() > deadline) {
       throw new HookonceError(
         'EMBEDDED_FAILED',
-        `the embedded PostgreSQL (pid ${server.pid}) accepts no connections after ${readyWithinMs / 1000} s. The server keeps starting; run this again later. ${server.home.log}:\n${await logSince(server.home, 0)}`,
+        `the embedded PostgreSQL (pid ${server.pid}) accepts no connections after ${readyWithinMs / 1000} s. It is still starting; run this again later. ${server.home.log}:\n${await logSince(server.home, 0)}`,
       )
     }
     await delay(5)

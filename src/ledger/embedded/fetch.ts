@@ -50,7 +50,7 @@ export async function fetchedPackage(options: FetchOptions): Promise<string> {
   } catch (error) {
     if (error instanceof HookonceError) throw error
     const reason = error instanceof Error ? error.message : String(error)
-    const advice = 'HOOKONCE_CACHE names another folder for it'
+    const advice = 'set HOOKONCE_CACHE to another folder'
     throw notFetched(wanted, `the cache ${cache} cannot be used (${reason}); ${advice}`, error)
   }
 }

@@ -75,7 +75,7 @@ export interface Replay {
   readonly shard: number
   readonly receiptIds: readonly string[]
   readonly subscribers: readonly number[] | undefined
-  /** Replays only jobs in these states: since it was planned, a job may have been processed. */
+  /** Replays only jobs still in these states: some may have finished since the plan. */
   readonly states: readonly FinishedState[]
   /** Begins a new epoch: steps and effects of earlier runs do not count. */
   readonly fresh?: boolean

@@ -41,7 +41,8 @@ export function hidesObjectId({ event, batch }: CheckedDescription, rules: Rules
 function placesIn(declared: unknown): string[] {
   if (typeof declared === 'string') return /^(json|item|form|header):/.test(declared) ? [declared] : []
   if (typeof declared !== 'object' || declared === null) return []
-  // The names of conditions are places. Hashed values are stored as a hash only.
+  // The names of conditions are places too. A hashed value is stored only as its hash, so a rule may
+  // hide it.
   return Object.entries(declared)
     .filter(([name]) => name !== 'hash' && name !== 'optional')
     .flatMap(([name, value]) => [...placesIn(name), ...placesIn(value)])
