@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { destinationUrlFault } from '../forward/destination.ts'
+import { placeOf } from '../forward/forward.ts'
 import { capture } from '../gateway/capture/capture.ts'
 import { type GatewayConfig, readConfig } from '../gateway/config/config.ts'
 import { findConfigFile } from '../gateway/config/find-file.ts'
@@ -193,7 +194,7 @@ async function greet(greeting: Greeting): Promise<void> {
       `  sources    ${listed.join('\n             ')}`,
       ...leftOut.map(({ variable, why }) => safe(`  left out   ${variable}: ${why}`)),
       ...config.destinations.map(
-        ({ name, url }) => `  forwards   to ${url}, signed with ${secretOf(name, dir)}`,
+        ({ name, url }) => `  forwards   to ${placeOf(url)}, signed with ${secretOf(name, dir)}`,
       ),
       `  ledger     ${database}${passwordFile === undefined ? '' : `, password in ${passwordFile}`}`,
       `  admin API  ${adminPlace}/api/v1/events`,

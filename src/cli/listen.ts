@@ -1,4 +1,5 @@
 import { adminClient } from '../client/index.ts'
+import { placeOf } from '../forward/forward.ts'
 import { HookonceError } from '../model/errors.ts'
 import { typeMatcher } from '../model/type-pattern.ts'
 import { standardWebhooks } from '../sources/catalogue/standard-webhooks.ts'
@@ -76,7 +77,7 @@ export const listen: Command = {
       onReady: () =>
         report.ready({
           from,
-          to: to.href,
+          to: placeOf(to.href),
           since: since ?? resumesAt,
           isResumed: position.isResumed && since === undefined,
           file: position.file,

@@ -13,6 +13,7 @@ import type { CheckedOptions } from '../options.ts'
 import { rejectionLog } from '../receive/rejections.ts'
 import { sourceNamed } from '../subscription.ts'
 import type { OpenStages } from './open.ts'
+import { tracedReceiver } from './traced.ts'
 
 /** Without a key store, the keys are kept in the ledger's database. */
 export type InlineSourceOptions = Omit<InlineOptions, 'store' | 'name'> &
@@ -82,6 +83,7 @@ export function inlineSources({
           name,
         },
         reports,
+        wrap: (receiver) => tracedReceiver(receiver, observer),
       })
     },
     async stopReports() {

@@ -1,4 +1,3 @@
-import type { Answer } from '../delivery/answer.ts'
 import type { Receiver } from '../delivery/receiver.ts'
 import type { Head } from '../delivery/request.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -20,7 +19,14 @@ import type { TopicPublisher } from '../publish/publishers.ts'
 type SpanSource = Pick<Observer, 'inSpan' | 'traceContext'>
 type Message = Parameters<TopicPublisher['publish']>[0]
 
-export function tracedReceiver(receiver: Receiver, { inSpan, traceContext: current }: SpanSource): Receiver {
+interface WithStatus {
+  readonly status: number
+}
+
+export function tracedReceiver<Reply extends WithStatus>(
+  receiver: Receiver<Reply>,
+  { inSpan, traceContext: current }: SpanSource,
+): Receiver<Reply> {
   if (!inSpan) return receiver
   return {
     ...receiver,
@@ -84,7 +90,7 @@ function carrying(context: TraceContext | undefined, message: Message): Message 
   return { ...message, headers: { ...Object.fromEntries(others), ...contextHeaders(context) } }
 }
 
-function answerEnd(settled: PromiseSettledResult<Answer>): SpanEnd {
+function answerEnd(settled: PromiseSettledResult<WithStatus>): SpanEnd {
   if (settled.status === 'rejected') return { outcome: 'error', error: settled.reason }
   return { outcome: String(settled.value.status) }
 }

@@ -1,6 +1,7 @@
 import { type ErrorCode, HookonceError } from '../model/errors.ts'
 import { RetryAfter } from '../model/handler-errors.ts'
 import { quoting } from '../model/thrown.ts'
+import { maskOf } from './mask.ts'
 import { retryAfterMs } from './retry-after.ts'
 
 /** One POST to another server. */
@@ -8,6 +9,8 @@ export interface Post {
   readonly url: string
   /** The name of the target in errors, if its URL is a secret. */
   readonly shownUrl?: string
+  /** Secrets in the URL. They are masked if the other server echoes them. */
+  readonly secrets?: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   readonly signal: AbortSignal
@@ -39,10 +42,10 @@ async function send({ url, shownUrl = url, headers, body, signal, failure }: Pos
 }
 
 async function failureOf(
-  { url, shownUrl = url, failure, isPrivate }: Post,
+  { url, shownUrl = url, secrets = [], failure, isPrivate }: Post,
   response: Response,
 ): Promise<Error> {
-  const quote = await quoteOf(response)
+  const quote = maskOf(secrets)(await quoteOf(response))
   const text = `${shownUrl} answered ${response.status}${quote === '' ? '' : `: ${quote}`}`
   const delayMs = retryAfterMs(response.headers.get('retry-after'))
   const error = delayMs === undefined ? new HookonceError(failure, text) : new RetryAfter(delayMs, text)

@@ -3,6 +3,7 @@ import { bufferedDoor } from '../delivery/buffered.ts'
 import type { Doors } from '../delivery/doors.ts'
 import { fetchDoor } from '../delivery/fetch.ts'
 import { disconnectLater, isUnread, nodeDoor } from '../delivery/node.ts'
+import type { Receiver } from '../delivery/receiver.ts'
 import type { NodeRequest, NodeResponse } from '../http/framework-request.ts'
 import { replyOf, responseOf } from '../keys/http/fetch.ts'
 import { grouped, type Reply, withHeaders } from '../keys/http/message.ts'
@@ -68,6 +69,8 @@ export interface InlineParts {
   readonly options: InlineOptions
   /** The default observer logs process warnings. */
   readonly reports?: InlineReports
+  /** Wraps the receiver, to open spans. */
+  readonly wrap?: (receiver: Receiver<Reply>) => Receiver<Reply>
 }
 
 /** `where` names the called function in errors about its options. */
@@ -86,18 +89,20 @@ export function inlineDoors(where: string, { source, handler, options, ...given 
     )
   const checked = checkInlineOptions(options, source, where)
   const { name } = checked
-  const { reports = standaloneReports({ name, source }) } = given
+  const { reports = standaloneReports({ name, source }), wrap = (receiver) => receiver } = given
   for (const warning of unknownTypes(source, checked.types, `${where}: types`))
     reports.observer.warning?.(warning)
-  const receiver = inlineReceiver({
-    ...checked,
-    source,
-    reports,
-    async handle(event, context) {
-      const returned = await handler(event, context)
-      return returned instanceof Response ? replyOf(returned) : undefined
-    },
-  })
+  const receiver = wrap(
+    inlineReceiver({
+      ...checked,
+      source,
+      reports,
+      async handle(event, context) {
+        const returned = await handler(event, context)
+        return returned instanceof Response ? replyOf(returned) : undefined
+      },
+    }),
+  )
   return {
     node: (request, response) => receiveNode(receiver, name, request, response),
     fetch: (request) => receiveFetch(receiver, name, request),

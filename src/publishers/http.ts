@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { secretsOfQuery } from '../http/mask.ts'
 import { post } from '../http/post.ts'
 import { targetSecret, targetUrl } from '../http/target.ts'
 import { check, strict } from '../input/checked.ts'
@@ -24,11 +25,16 @@ const schema = strict({
  */
 export function toHttp(options: z.input<typeof schema>): Publish {
   const { url, secret } = check(schema, options, 'toHttp()')
+  // The query may hold a token, and errors are stored and logged.
+  const shownUrl = url.replace(/[?#].*$/s, '')
+  const secrets = secretsOfQuery(url)
   const signer = standardWebhooks({ secret })
   return async ({ id, topic, key, headers, body }, { signal }) => {
     const bytes = Buffer.from(body)
     await post({
       url,
+      shownUrl,
+      secrets,
       headers: {
         ...lowerCased(headers),
         ...signer.sign({ body: bytes, id }),

@@ -5,8 +5,8 @@
 export const NEEDS_FIRESTORE_EMULATOR =
   'needs FIRESTORE_EMULATOR_HOST to name a Firestore emulator whose transactions are isolated'
 
-/** An exported or shallow copy of the repository has no older versions to build. */
-export const NEEDS_GIT_HISTORY = 'needs a full git clone: older builds are made from its history'
+/** An exported or shallow copy of the repository has no older versions to build, and no subjects. */
+export const NEEDS_GIT_HISTORY = 'needs a full git clone: the test reads its history'
 
 /** The destination in another language uses only its standard library. */
 export const NEEDS_PYTHON = 'needs python3'

@@ -22,7 +22,12 @@ const hooks = hookonce({
   logger,
   pollMs: 20,
 })
-if (config.role !== 'relay')
+const handleInline = (event) => {
+  trace.getTracer('app').startActiveSpan('work', (span) => span.end())
+  if (event.type === 'fail') throw new Error(`no such customer: ${event.payload.secret}`)
+}
+const inline = config.role === 'inline' ? hooks.inline('test', handleInline) : undefined
+if (config.role !== 'relay' && !inline)
   hooks.on(
     'test',
     '*',
@@ -36,9 +41,9 @@ if (config.role !== 'relay')
   )
 
 let server
-if (config.role === 'receive') {
+if (config.role === 'receive' || inline) {
   await hooks.ledger()
-  const receive = hooks.node()
+  const receive = inline ? inline.node : hooks.node()
   const tracer = trace.getTracer('app')
   /** Like an instrumentation of HTTP. */
   const instrumented = (request, response) =>

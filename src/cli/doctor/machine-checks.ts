@@ -32,9 +32,24 @@ export async function diskFinding({ dataDir, ledgerBytes }: LedgerPlace): Promis
   if (dataDir === undefined)
     return ok(check, `${size}; watch the disk of the database server there: it cannot be seen from here`)
   const { bavail, blocks, bsize } = await fs.statfs(dataDir)
-  const free = bavail * bsize
-  const share = blocks === 0 ? 0 : bavail / blocks
-  const seen = `${size}; ${sizeText(free)} (${Math.round(share * 100)} %) are free under ${dataDir}`
+  const space = { free: bavail * bsize, share: blocks === 0 ? 0 : bavail / blocks }
+  return spaceFinding(space, `${size}; ${spaceText(space)} under ${dataDir}`)
+}
+
+interface Space {
+  /** In bytes. */
+  readonly free: number
+  /** The free share of the disk. */
+  readonly share: number
+}
+
+function spaceText({ free, share }: Space): string {
+  return `${sizeText(free)} (${Math.round(share * 100)} %) are free`
+}
+
+/** `seen` describes the space. */
+export function spaceFinding({ free, share }: Space, seen: string): Finding {
+  const check = 'disk'
   const advice = 'free some space, shorten `retention`, or move the folder: a full disk stops the database'
   if (free < FAIL_FREE) return fail(check, seen, advice)
   if (free < WARN_FREE && share < WARN_SHARE) return warn(check, seen, advice)

@@ -1,56 +1,17 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { createInterface } from 'node:readline'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ADMIN_TOKEN, type AdminApi, adminApi } from '../../support/admin-api.ts'
-import { CLI_ENV, cli, MAIN } from '../../support/cli.ts'
+import { cli } from '../../support/cli.ts'
 import { deliver } from '../../support/gateway.ts'
 import { jobsAre } from '../../support/jobs.ts'
 import { listening } from '../../support/listening-server.ts'
+import { startMcp } from '../../support/mcp.ts'
 import { until } from '../../support/until.ts'
 
 /* An agent that reads from a gateway. test/official/mcp.test.ts uses MCP's own client. */
 
-interface Answer {
-  readonly result?: { readonly content: readonly { readonly text: string }[]; readonly isError?: true }
-  readonly error?: { readonly code: number; readonly message: string }
-}
-
 interface ListedTool {
   readonly annotations: { readonly readOnlyHint: boolean }
-}
-
-function startMcp(from: string, token: string, ...args: string[]) {
-  const child = spawn(process.execPath, [MAIN, 'mcp', '--from', from, ...args], {
-    env: { ...CLI_ENV, HOOKONCE_TOKEN: token },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const closed = once(child, 'close')
-  onTestFinished(async () => {
-    child.kill()
-    await closed
-  })
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  let id = 0
-  async function request(method: string, params: unknown): Promise<Answer> {
-    id += 1
-    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
-    const line = JSON.parse((await lines.next()).value)
-    expect(line).toMatchObject({ jsonrpc: '2.0', id })
-    return line
-  }
-  return {
-    closed,
-    end: () => child.stdin.end(),
-    request,
-    /** The text in the result of a tool. */
-    async ask(name: string, given: object = {}): Promise<string> {
-      const { result, error } = await request('tools/call', { name, arguments: given })
-      if (error) throw new Error(error.message)
-      return `${result?.isError ? 'refused: ' : ''}${result?.content[0]?.text}`
-    },
-  }
 }
 
 const fromOf = ({ adminPort }: AdminApi): string => `http://127.0.0.1:${adminPort}`

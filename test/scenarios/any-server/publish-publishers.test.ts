@@ -81,9 +81,12 @@ test('by HTTP a message arrives signed, with its id as key, and is retried under
 })
 
 test('the answer of a receiver is the reason of the failure', async () => {
-  const { url } = await receiver(503)
+  const { url } = await receiver(503, 503)
   const failing = toHttp({ url, secret: SECRET })(message, options)
   await expect(failing).rejects.toThrow(`PUBLISH_FAILED: ${url} answered 503: what it says`)
+  // A token in the query must not get into errors, which are stored and logged.
+  const withToken = toHttp({ url: `${url}?token=says`, secret: SECRET })(message, options)
+  await expect(withToken).rejects.toThrow(`PUBLISH_FAILED: ${url} answered 503: what it …`)
 })
 
 const redisClients = [

@@ -181,6 +181,41 @@ test('spans show whether and where an attempt failed, and neither metrics nor sp
   expect(text()).not.toContain('4242')
 })
 
+test('an event that is handled inside its request has one span, in which the handler runs', async () => {
+  const db = await freshDatabase()
+  const { env, spans, text } = telemetryFile()
+  const app = await startApp(db, { script: SCRIPT, env, more: { role: 'inline' } })
+  const post = async (payload: TestPayload): Promise<number> => {
+    const request = signed(payload)
+    const headers = { ...request.headers, traceparent: TRACEPARENT }
+    return (await fetch(app.url, { ...request, headers })).status
+  }
+  expect(await post({ id: 'evt_1', type: 'paid' })).toBe(200)
+  expect(await post({ id: 'evt_1', type: 'paid' })).toBe(200)
+  expect(await post({ id: 'evt_2', type: 'fail', secret: 'card 4242' })).toBe(500)
+  const all = await until('all spans are exported', () => (spans().length >= 5 ? spans() : undefined))
+  const deliveries = all.filter(({ name }) => name === 'receive test')
+  expect(deliveries.map(({ kind, links, attributes }) => [kind, links, attributes])).toEqual(
+    [
+      ['evt_1', 200],
+      ['evt_1', 200],
+      ['evt_2', 500],
+    ].map(([key, status]) => [
+      SERVER,
+      [SENT.traceId],
+      expect.objectContaining({ 'hookonce.event_key': key, 'http.response.status_code': status }),
+    ]),
+  )
+  const [first, , failed] = deliveries
+  // The repeat did not run the handler.
+  expect(all.filter(({ name }) => name === 'work').map(({ parent }) => parent)).toEqual([
+    first?.spanId,
+    failed?.spanId,
+  ])
+  expect(failed?.status.code).toBe(2)
+  expect(text()).not.toContain('4242')
+})
+
 test('a gateway traces without further code, and its destination continues the trace of the request', async () => {
   const db = await freshDatabase()
   const { url, got } = await recorder()

@@ -8,6 +8,7 @@ import { deliver, testHooks } from '../../support/hooks.ts'
 import { ledgerOfVersion, MIGRATION_FILES, NEWEST } from '../../support/old-schema.ts'
 import { type OwnServer, ownServer } from '../../support/own-server.ts'
 import { pooled } from '../../support/pgbouncer.ts'
+import { seedJobs } from '../../support/seed.ts'
 import { makeCluster } from '../../support/servers.ts'
 import { until } from '../../support/until.ts'
 
@@ -300,6 +301,25 @@ describe('the doctor on a ledger', () => {
     const { finding } = await examine(db.url)
     await db.rows('alter table hookonce.job reset (autovacuum_enabled)')
     expect(finding('vacuum')).toMatchObject({ level: 'warn', seen: 'autovacuum is off for job' })
+  })
+
+  test('names a table with many dead rows', async () => {
+    const db = await freshDatabase()
+    // Autovacuum stays on, but never begins here.
+    await db.rows('alter table hookonce.job set (autovacuum_vacuum_threshold = 2000000000)')
+    await seedJobs(db, 60_000, { state: 'processed' })
+    await db.rows('delete from hookonce.job')
+    await until('the server has counted the dead rows', () =>
+      db.number(`select count(*) from pg_stat_all_tables
+        where schemaname = 'hookonce' and relname = 'job' and n_dead_tup >= 60000`),
+    )
+    const { finding } = await examine(db.url)
+    await db.rows('alter table hookonce.job reset (autovacuum_vacuum_threshold)')
+    expect(finding('vacuum')).toMatchObject({
+      level: 'warn',
+      seen: 'job has 60000 dead rows and 0 live ones',
+      advice: expect.stringContaining('run `vacuum` on these tables'),
+    })
   })
 
   test('stops a check that waits for a lock, and continues', async () => {
