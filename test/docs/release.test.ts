@@ -60,6 +60,7 @@ test('the release is tested first, and published with provenance and without a t
   expect(release.jobs.publish?.permissions).toEqual({ contents: 'write', 'id-token': 'write' })
   const commands = commandsOf(release)
   expect(commands).toContain('.ci/run')
+  expect(commands).toContain('npm run first-hour')
   expect(commands.some((line) => /^npm publish .* --provenance\b/.test(line))).toBe(true)
   expect(commands.some((line) => /notes-file release\/notes\.md .*release\/sbom\.cdx\.json/.test(line))).toBe(
     true,
