@@ -40,6 +40,7 @@ const actions = [
   [/^stop (\w+)$/, (_text, name) => newcomer.running.get(name).stop()],
   [/^save (\S+)$/, (text, file) => writeFileSync(join(newcomer.folder, file), text)],
   [/^send twice$/, sendTwice],
+  [/^responses$/, compareResponses],
   [/^open$/, openDashboard],
   [/^try$/, tryCommands],
   [/^install$/, install],
@@ -84,6 +85,12 @@ async function sendTwice(text) {
     compare(answer, real)
     newcomer.receipt = JSON.parse(real).receipt
   }
+}
+
+function compareResponses(text) {
+  const documented = quoted(text.split('.', 1)[0]).join(', ')
+  const real = [...newcomer.printed.matchAll(/"status":"(\w+)"/g)].map(([, status]) => status).join(', ')
+  if (documented !== real) throw new Error(`the page says ${documented}, it printed:\n${newcomer.printed}`)
 }
 
 async function openDashboard() {

@@ -2,7 +2,7 @@
 //   npm run release -- 0.2.0                 on a clean tree: writes the version and the section of the changelog
 //   npm run release -- notes v0.2.0 FOLDER   writes notes.md and sbom.cdx.json; the workflow calls it
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sectionOf, withRelease } from './release/changelog.mjs'
@@ -14,7 +14,7 @@ const read = (file) => readFileSync(join(root, file), 'utf8')
 const write = (file, text) => writeFileSync(join(root, file), text)
 
 /** Pages that name the file of `npm pack`. */
-const PAGES = ['README.md', 'docs/start.md']
+const PAGES = ['README.md', 'docs/start.md', 'examples/README.md']
 
 function prepare(version) {
   const changes = git(root, 'status', '--porcelain')
@@ -35,6 +35,11 @@ function prepare(version) {
   write('CHANGELOG.md', changelog)
   for (const page of PAGES)
     write(page, read(page).replaceAll(`hookonce-${current}.tgz`, `hookonce-${version}.tgz`))
+  for (const file of exampleManifests())
+    write(
+      file,
+      read(file).replace(/("hookonce": "\^)[^"]+"/, (_, start) => `${start}${version}"`),
+    )
   return `${version} is prepared.
 
 ${migrationNotes(root, last)}
@@ -47,6 +52,13 @@ Read the changes, then:
   git tag -a ${tag} -m "hookonce ${version}"
   git push origin main ${tag}
 `
+}
+
+/** Below 1.0.0, `^0.1.0` does not match 0.2.0, so each example must name the new version. */
+function exampleManifests() {
+  return readdirSync(join(root, 'examples'))
+    .map((name) => `examples/${name}/package.json`)
+    .filter((file) => existsSync(join(root, file)))
 }
 
 function notes(tag, folder) {

@@ -31,5 +31,5 @@ export function withPortOptions(line, ports) {
   if (delivery === 4400 && admin === 4401) return line
   return line
     .replace(/hookonce dev$/, `$& --port ${delivery} --admin-port ${admin}`)
-    .replace(/hookonce trigger demo/, `$& --url http://127.0.0.1:${delivery}/in/demo`)
+    .replace(/hookonce trigger (\w+)/, `$& --url http://127.0.0.1:${delivery}/in/$1`)
 }

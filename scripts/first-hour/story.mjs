@@ -7,6 +7,7 @@
 //   stop NAME         stops it, as Ctrl-C does
 //   save FILE         the block is saved as FILE
 //   send twice        sends the `curl` line of `hookonce dev` twice. The paragraph shows both answers
+//   responses         the first sentence shows the responses that the last command printed
 //   open              opens the dashboard, and looks for the event
 //   try               runs each command in the first column of the table
 //   install           runs the two commands of the paragraph: in the clone, and in a new folder

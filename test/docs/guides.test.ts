@@ -1,24 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
 import { allSyntax } from '../../src/cli/completion.ts'
 import { gatewayConfig } from '../../src/gateway/config/config.ts'
 import { parseText } from '../../src/gateway/config/read-file.ts'
+import { inFolder, ROOT, readPage, type Snippet, snippetsOf } from './support/snippets.ts'
 
 /*
- * Snippets of the guides. Code is a file of examples/, which other tests run, or it is compiled
- * here. Commands and their options exist. Configurations are accepted.
+ * Code in the guides is a file of examples/, which other tests run, or it is compiled here.
+ * reference-snippets.test.ts compiles the rest. On every page, commands and their options exist,
+ * and configurations are accepted.
  */
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-const inFolder = (folder: string): string[] =>
-  readdirSync(join(ROOT, folder))
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => `${folder}/${file}`)
 const PAGES = [
   'docs/start.md',
   'docs/concepts.md',
@@ -26,20 +21,10 @@ const PAGES = [
   ...inFolder('docs/guides'),
   ...inFolder('docs/migrate'),
 ]
+const ALL_PAGES = [...new Set(['README.md', ...PAGES, ...inFolder('docs'), ...inFolder('docs/reference')])]
 
-interface Snippet {
-  readonly page: string
-  readonly language: string
-  readonly code: string
-  /** The file that the snippet shows. */
-  readonly example: string | undefined
-}
-
-const snippets = PAGES.flatMap((page): Snippet[] =>
-  [...read(page).matchAll(/(?:^<!-- (\S+) -->\n)?^ *```(\w*)\n([\s\S]*?)^ *```$/gm)].map(
-    ([, example, language = '', code = '']) => ({ page, language, code, example }),
-  ),
-)
+const snippets = snippetsOf(PAGES)
+const allSnippets = snippetsOf(ALL_PAGES)
 const of = (...languages: string[]): Snippet[] =>
   snippets.filter(({ language }) => languages.includes(language))
 
@@ -54,9 +39,9 @@ test('every page has a snippet, in a language that is checked here', () => {
 })
 
 test('a snippet that names an example equals that example', () => {
-  const named = snippets.filter(({ example }) => example !== undefined)
+  const named = allSnippets.filter(({ example }) => example !== undefined)
   expect(named.length).toBeGreaterThan(9)
-  for (const { example = '', code } of named) expect(code).toBe(read(example))
+  for (const { example = '', code } of named) expect(code).toBe(readPage(example))
 })
 
 /** The declarations that old code and short snippets assume. */
@@ -137,29 +122,34 @@ const NAMES = [
   'secret',
 ]
 
+/** A line that runs hookonce, perhaps with variables before it. */
+const COMMAND =
+  /(?:^(?:usage:|\$)?\s*(?:[A-Z_]+=\S+ )*|\bnpx |\$\()hookonce (?!is ready)([a-z][a-z-]*)\b(.*)$/
+
 test('commands of the pages exist, with these options', async () => {
+  // `help` is handled before the commands.
   const syntax = new Map(
     (await allSyntax(commands)).map((one) => [one.name, one.options.map(({ name }) => name)]),
-  )
-  const lines = of('sh').flatMap(({ page, code }) =>
-    code
-      .replaceAll('\\\n', ' ')
-      .split('\n')
-      .flatMap((line) => line.split('|'))
-      .flatMap((part) => {
-        const [, command = '', rest = ''] = /\bhookonce ([a-z-]+)(.*)$/.exec(part) ?? []
-        return command === '' ? [] : [{ page, command, rest }]
-      }),
-  )
-  const inline = PAGES.flatMap((page) =>
-    [...read(page).matchAll(/`(?:npx )?hookonce ([a-z-]+)([^`]*)`/g)].map(([, command = '', rest = '']) => ({
-      page,
-      command,
-      rest,
-    })),
+  ).set('help', [])
+  const lines = allSnippets
+    .filter(({ language }) => language === 'sh' || language === '')
+    .flatMap(({ page, code }) =>
+      code
+        .replaceAll('\\\n', ' ')
+        .split('\n')
+        .flatMap((line) => line.split(/[|;]|&&/))
+        .flatMap((part) => {
+          const [, command = '', rest = ''] = COMMAND.exec(part) ?? []
+          return command === '' ? [] : [{ page, command, rest }]
+        }),
+    )
+  const inline = ALL_PAGES.flatMap((page) =>
+    [...readPage(page).matchAll(/`(?:npx )?hookonce ([a-z][a-z-]*)([^`]*)`/g)].map(
+      ([, command = '', rest = '']) => ({ page, command, rest }),
+    ),
   )
   const all = [...lines, ...inline]
-  expect(lines.length).toBeGreaterThan(30)
+  expect(lines.length).toBeGreaterThan(150)
   const wrong = all.flatMap(({ page, command, rest }) => {
     const known = syntax.get(command)
     if (!known) return [`${page}: hookonce ${command}`]
@@ -171,9 +161,17 @@ test('commands of the pages exist, with these options', async () => {
   expect(wrong).toEqual([])
 })
 
+/** Configurations of other programs, by their first word. */
+const FOREIGN = /^(?:externalRules|scrape_configs):/
+
 test('configurations of the pages are accepted', async () => {
   const forward = `whsec_${Buffer.alloc(32, 'x').toString('base64')}`
-  for (const { page, code } of of('yaml')) {
+  const configurations = allSnippets.filter(
+    ({ language, code }) => language === 'yaml' && !FOREIGN.test(code) && !/^#.*\n$/.test(code),
+  )
+  expect(configurations.length).toBeGreaterThan(8)
+  for (const { page, code: shown } of configurations) {
+    const code = wholeOf(shown)
     const named = [...code.matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
     const env = Object.fromEntries(
       named.map((name) => [name, name === 'FORWARD_SECRET' ? forward : `whsec_${'y'.repeat(32)}`]),
@@ -182,3 +180,15 @@ test('configurations of the pages are accepted', async () => {
     expect(Object.keys(config.sources).length).toBeGreaterThan(0)
   }
 })
+
+/** A condition becomes that of a route. */
+function wholeOf(code: string): string {
+  if (!code.startsWith('where:')) return code
+  return `sources: { stripe: { provider: stripe, secret: env:STRIPE_WEBHOOK_SECRET } }
+destinations: { app: { url: 'https://app.example/hooks', secret: env:FORWARD_SECRET } }
+routes:
+  - from: stripe
+    to: app
+${code.replaceAll(/^/gm, '    ').trimEnd()}
+`
+}

@@ -60,11 +60,25 @@ test('the release is tested first, and published with provenance and without a t
   expect(release.jobs.publish?.permissions).toEqual({ contents: 'write', 'id-token': 'write' })
   const commands = commandsOf(release)
   expect(commands).toContain('.ci/run')
+  expect(commands).toContain('npm run first-hour')
   expect(commands.some((line) => /^npm publish .* --provenance\b/.test(line))).toBe(true)
   expect(commands.some((line) => /notes-file release\/notes\.md .*release\/sbom\.cdx\.json/.test(line))).toBe(
     true,
   )
   expect(JSON.stringify(release)).not.toContain('NPM_TOKEN')
+})
+
+const PAGES = ['README.md', 'docs/start.md', 'examples/README.md']
+const EXAMPLE = 'examples/billing/package.json'
+
+test('every file that names the version of the package is rewritten by a release', () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const named = new RegExp(`hookonce-${version}\\.tgz|"hookonce": "\\^`)
+  const files = spawnSync('git', ['ls-files', '*.md', '*/package.json'], { cwd: root, encoding: 'utf8' })
+  const naming = files.stdout
+    .split('\n')
+    .filter((file) => file !== '' && named.test(readFileSync(join(root, file), 'utf8')))
+  expect(naming.filter((file) => !/^examples\/[\w-]+\/package\.json$/.test(file)).sort()).toEqual(PAGES)
 })
 
 /** A small repository with the scripts of the release, and its commands. */
@@ -86,11 +100,12 @@ function smallRepository() {
   }
   const addMigration = (name: string, oldest?: number): void =>
     write(`src/ledger/migrations/${name}.sql`, `${oldest ? `-- oldest binary: ${oldest}\n` : ''}select 1;\n`)
-  for (const name of ['scripts/release', 'src/ledger/migrations', 'docs'])
+  for (const name of ['scripts/release', 'src/ledger/migrations', 'docs', 'examples/billing'])
     mkdirSync(join(folder, name), { recursive: true })
   cpSync(join(root, 'scripts/release'), join(folder, 'scripts/release'), { recursive: true })
   cpSync(join(root, 'scripts/release.mjs'), join(folder, 'scripts/release.mjs'))
-  for (const page of ['README.md', 'docs/start.md']) write(page, 'npm install ./hookonce-0.1.0.tgz\n')
+  for (const page of PAGES) write(page, 'npm install ./hookonce-0.1.0.tgz\n')
+  write(EXAMPLE, '{\n  "dependencies": {\n    "express": "^5.1.0",\n    "hookonce": "^0.1.0"\n  }\n}\n')
   const manifest = {
     name: 'hookonce',
     version: '0.1.0',
@@ -157,7 +172,8 @@ test('a release is prepared, tagged and described', () => {
   expect(second.printed).toContain('- `0003-breaking`: **stop the processes of v0.1.0 first.**')
   expect(JSON.parse(read('package.json')).version).toBe('0.2.0')
   expect(JSON.parse(read('package-lock.json')).version).toBe('0.2.0')
-  expect(read('README.md')).toContain('hookonce-0.2.0.tgz')
+  for (const page of PAGES) expect(read(page)).toBe('npm install ./hookonce-0.2.0.tgz\n')
+  expect(JSON.parse(read(EXAMPLE)).dependencies).toEqual({ express: '^5.1.0', hookonce: '^0.2.0' })
   commit()
   git('tag', 'v0.2.0')
 

@@ -68,6 +68,7 @@ const catalogue = {
   figma: () => import('./figma.ts'),
   fireblocks: () => import('./fireblocks.ts'),
   fireflies: () => import('./fireflies.ts'),
+  fiserv: () => import('./fiserv.ts'),
   flexport: () => import('./flexport.ts'),
   flutterwave: () => import('./flutterwave.ts'),
   front: () => import('./front.ts'),

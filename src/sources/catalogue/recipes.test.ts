@@ -47,6 +47,18 @@ const TRANSACTION =
 const TRANSACTION_FIELDS =
   '100002026-07-27T10:15:30.123456EGPfalsefalse79truefalsefalsefalsetruefalse225false2346MasterCardcardtrue'
 
+const CHARGE = {
+  oid: 'o-1',
+  ipgTransactionId: '84120276797',
+  status: 'APPROVED',
+  chargetotal: '13.00',
+  currency: '978',
+  txndatetime: '2021:09:06-16:43:04',
+  storename: '10123456789',
+  approval_code: 'Y:1+2/3:A&B',
+}
+const CHARGE_FIELDS = '13.00|978|2021:09:06-16:43:04|10123456789|Y:1+2/3:A&B'
+
 const recipes: Readonly<Record<string, Recipe>> = {
   'acuity-scheduling': { body: FORM, headers: { 'x-acuity-signature': hmac('sha256', FORM, 'base64') } },
   aircall: { body: `{"event":"call.ended","token":"${SECRET}","data":{"id":1}}` },
@@ -99,6 +111,12 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
   fastspring: { body: BATCH, headers: { 'x-fs-signature': hmac('sha256', BATCH, 'base64') } },
   fireflies: { headers: { 'x-hub-signature': `sha256=${hmac('sha256', BODY)}` } },
+  fiserv: {
+    body: new URLSearchParams({
+      ...CHARGE,
+      notification_hash: hmac('sha256', CHARGE_FIELDS, 'base64'),
+    }).toString(),
+  },
   flexport: { headers: { 'x-hub-signature-256': `sha256=${hmac('sha256', BODY)}` } },
   helpscout: { headers: { 'x-helpscout-signature': hmac('sha1', BODY, 'base64') } },
   mailersend: { headers: { signature: hmac('sha256', BODY) } },
@@ -192,7 +210,9 @@ describe.each(Object.entries(recipes))('%s', (id, recipe) => {
     const source = make?.({ secret: SECRET, ...options })
     expect(source?.verify(arriving())).toEqual({ ok: true, secret: 1 })
     if (BY_TOKEN.includes(id)) return
-    const changed = Buffer.from(body.replace(/evt_1|order|Accounts|scheduled|TRADE_SUCCESS|10000/, 'other'))
+    const changed = Buffer.from(
+      body.replace(/evt_1|order|Accounts|scheduled|TRADE_SUCCESS|10000|13\.00/, 'other'),
+    )
     expect(source?.verify(arriving({ body: changed })).ok).toBe(false)
   })
 

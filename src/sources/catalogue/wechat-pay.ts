@@ -15,6 +15,7 @@ export const wechatPay = provider({
       'The payment is encrypted in `resource`. It is recorded as received; decrypt it in a handler with your APIv3 key.',
       'WeChat Pay sometimes sends wrong signatures on purpose, to see that they are rejected.',
       'Fifteen retries over a day.',
+      'For WeChat Pay only. Messages of Official Accounts and Mini Programs are signed differently and are not covered.',
     ],
   },
   signature: {

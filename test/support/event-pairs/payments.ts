@@ -5,6 +5,8 @@ const LATER = '2024-05-01T10:00:01Z'
 
 const trade = { notify_type: 'trade_status_sync', trade_no: '1', trade_status: 'TRADE_SUCCESS' }
 
+const charge = { ipgTransactionId: '1', chargetotal: '13.00', currency: '978' }
+
 const transaction = {
   id: 1,
   success: true,
@@ -50,6 +52,21 @@ export const paymentPairs: EventPairs = {
       event: { data: { id: 'o', type: 'orders', attributes: { updated_at: AT } } },
       headers: { 'x-commercelayer-topic': 'orders.place' },
       otherHeaders: { 'x-commercelayer-topic': 'orders.pay' },
+    },
+  },
+  fiserv: {
+    'a charge': {
+      event: { ...charge, status: 'APPROVED', tdate: '1' },
+      other: { ipgTransactionId: '2' },
+      attempt: { tdate: '2' },
+    },
+    'a charge that waits, and its result': {
+      event: { ...charge, status: 'WAITING' },
+      other: { status: 'APPROVED' },
+    },
+    'two attempts of one order': {
+      event: { ...charge, oid: 'o-1', status: 'DECLINED' },
+      other: { ipgTransactionId: '2' },
     },
   },
   nuvemshop: {
