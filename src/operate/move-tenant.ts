@@ -240,10 +240,11 @@ async function announce(
   })
 }
 
-async function drain({ pool }: LedgerTables, { tenant, drainMs = DRAIN_MS }: TenantMove): Promise<void> {
+async function drain(source: LedgerTables, { tenant, drainMs = DRAIN_MS }: TenantMove): Promise<void> {
+  const { pool } = source
   const end = performance.now() + drainMs
   await untilNone(() => runsOf(pool, tenant), end)
-  await fenceRuns(pool, tenant)
+  await fenceRuns(source, tenant)
   await untilNone(() => holdLanes(pool, tenant), end)
   await fenceLanes(pool, tenant)
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { validate } from 'dockerfile-utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parseAllDocuments, parse as parseYaml } from 'yaml'
+import { z } from 'zod'
 import { installDebian } from '../../scripts/debian.mjs'
 import { readConfig } from '../../src/gateway/config/config.ts'
 import { DRAIN_MS } from '../../src/hookonce.ts'
@@ -170,6 +171,18 @@ describe('systemd', () => {
     const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(read(unit)) ?? []
     expect(Number(seconds) * 1_000).toBeGreaterThan(DRAIN_MS + 2_000)
   })
+})
+
+test('the page on Citus starts the cluster as the head of its compose file does, with every service', () => {
+  const text = read('deploy/citus/compose.yaml')
+  const [start = ''] = /docker compose up.*/.exec(text) ?? []
+  expect(read('docs/scaling.md').split(/ {2,}|\n/)).toContain(start)
+  const file = z.object({ services: z.record(z.string(), z.object({ profiles: z.unknown() }).partial()) })
+  const { services } = file.parse(parseYaml(text, { merge: true }))
+  // `up` does not start services with a profile: each needs a command of its own.
+  const apart = Object.keys(services).filter((name) => services[name]?.profiles !== undefined)
+  expect(apart).toEqual(['cluster'])
+  for (const name of apart) expect(start).toContain(`docker compose run --rm ${name}`)
 })
 
 test('docker-compose reads compose.yaml', { timeout: 300_000 }, () => {

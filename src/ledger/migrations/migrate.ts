@@ -4,6 +4,7 @@ import { HookonceError } from '../../model/errors.ts'
 import { inTransaction, withConnection } from '../driver/in-transaction.ts'
 import { inSchemaText, schemaOf } from '../driver/schema.ts'
 import { sqlStateOf } from '../driver/sql-state.ts'
+import { ALLOW_TRIGGERS, nodeOf } from '../places/citus.ts'
 import { applyConcurrentIndex, RECORD } from './concurrent-index.ts'
 import { MIGRATIONS, type Migration, migrationsIn } from './numbered-files.ts'
 
@@ -84,7 +85,10 @@ async function applyNext(
   const next = await inTransaction(pool, async (client) => {
     await requirePostgres(client)
     const missing = await lockFirstMissing(client, known, options)
-    if (missing && missing.concurrentIndex === undefined) await apply(client, missing)
+    if (missing && missing.concurrentIndex === undefined) {
+      if ((await nodeOf(client)) !== undefined) await client.query(ALLOW_TRIGGERS)
+      await apply(client, missing)
+    }
     await client.query('commit')
     return missing
   })

@@ -92,6 +92,13 @@ export async function dueLanes(db: Queryable, shards: number): Promise<DueLanes[
 const DRAWN = `nextval('ledger.outbox_fence')`
 const DRAW_FENCE = statement('draw_lane_fence', `select ${DRAWN} as fence`)
 
+/** A fence that no lease has. A bigint as text. */
+export async function drawFence(db: Queryable): Promise<string> {
+  const [drawn] = await rows<{ fence: string }>(db, DRAW_FENCE)
+  if (!drawn) throw new Error('the sequence of fences returned no number')
+  return drawn.fence
+}
+
 const leasedWith = (fence: string): string => `fence = ${fence}, attempt = l.attempt + 1, started_at = now()`
 
 /** Runs a statement with a fence of its own, or with a number that is drawn before. */
@@ -101,8 +108,7 @@ async function withFence<Row extends QueryResultRow>(
   values: unknown[],
 ): Promise<Row[]> {
   if (!isDistributed(db)) return rows<Row>(db, plain, values)
-  const [drawn] = await rows<{ fence: string }>(db, DRAW_FENCE)
-  return rows<Row>(db, distributed, [...values, drawn?.fence])
+  return rows<Row>(db, distributed, [...values, await drawFence(db)])
 }
 
 /** The two shapes of a statement that sets a fence: see driver/shapes.ts. */

@@ -97,28 +97,35 @@ function idsOf(found: readonly { readonly id: string }[]): string[] {
 }
 
 /*
- * Moves the mark to the oldest body that still exists, or to the end of the retention if there is
- * none. Not part of the sweep, because a statement does not see its own changes.
+ * The oldest body that still exists, or the end of the retention if there is none. Not part of the
+ * sweep, because a statement does not see its own changes. Apart from the INSERT: see NOT_PUSHED in
+ * driver/shapes.ts.
  */
-const MARK_SWEPT = statement(
-  'mark_swept',
+const SWEPT_TO = statement(
+  'swept_to',
   `with clock as materialized (
      select now() - max(body_seconds) * interval '1 second' as until,
        coalesce((select bodies_swept_to from ledger.sweep where shard = $1::smallint), '-infinity') as since
      from ledger.source
    )
-   insert into ledger.sweep (shard, bodies_swept_to)
-   select $1::smallint, coalesce(
+   select coalesce(
      (select r.received_at from ledger.receipt r
       where r.shard = $1::smallint and r.received_at >= (select since from clock)
         and r.received_at <= (select until from clock) and ${HAS_PAYLOAD}
-      order by r.received_at limit 1), until)
-   from clock where until is not null
+      order by r.received_at limit 1), until)::text as mark
+   from clock where until is not null`,
+)
+
+const MARK_SWEPT = statement(
+  'mark_swept',
+  `insert into ledger.sweep (shard, bodies_swept_to) values ($1::smallint, $2::timestamptz)
    on conflict (shard) do update set bodies_swept_to = excluded.bodies_swept_to`,
 )
 
+/** Moves the mark, from which the next sweep of bodies continues. */
 export async function markBodiesSwept(db: Queryable, shard: number): Promise<void> {
-  await change(db, MARK_SWEPT, [shard])
+  const [swept] = await rows<{ mark: string }>(db, SWEPT_TO, [shard])
+  if (swept) await change(db, MARK_SWEPT, [shard, swept.mark])
 }
 
 const LOCK_KEYS = statement(

@@ -150,7 +150,8 @@ export function addUpFailures(pool: Pool, limit: number): Promise<number> {
 const COUNT = `with noted as (
      delete from ledger.failure_change where subscriber = $2::integer
    ), counted as materialized (
-     select state, receipt_id, at, error, ledger.failure_fingerprint(error) as fingerprint
+     select state, receipt_id, at, date_trunc('hour', at, 'UTC') as hour, error,
+       ledger.failure_fingerprint(error) as fingerprint
      from generate_series(0, $1::integer - 1) n(shard)
      cross join lateral (
        select j.state, j.receipt_id, coalesce(j.finished_at, j.born_at) as at,
@@ -181,8 +182,8 @@ const setGroups = (
 const setHours = (
   counted: string,
 ): string => `insert into ledger.failure_hour (subscriber, fingerprint, at, jobs)
-     select $2::integer, fingerprint, date_trunc('hour', at, 'UTC'), count(*)
-     from ${counted} where state = 'failed' group by 2, 3
+     select $2::integer, fingerprint, hour, count(*)
+     from ${counted} where state = 'failed' group by fingerprint, hour
      on conflict (subscriber, fingerprint, at) do update set jobs = excluded.jobs`
 
 const dropGroups = (
@@ -193,8 +194,7 @@ const dropGroups = (
 const dropHours = (
   counted: string,
 ): string => `delete from ledger.failure_hour h where h.subscriber = $2::integer and not exists (
-     select from ${counted} where c.state = 'failed' and c.fingerprint = h.fingerprint
-       and date_trunc('hour', c.at, 'UTC') = h.at)`
+     select from ${counted} where c.state = 'failed' and c.fingerprint = h.fingerprint and c.hour = h.at)`
 
 const RECOUNT = statement(
   'recount_failures',
@@ -218,7 +218,8 @@ const COUNT_FAILED = statement(
 )
 
 /** Failed jobs that were sent as JSON. */
-const JOBS = `json_to_recordset($1::json) c(state text, receipt_id uuid, at timestamptz, error text, fingerprint text)`
+const JOBS = `json_to_recordset($1::json) c(state text, receipt_id uuid, at timestamptz, hour timestamptz, error text,
+       fingerprint text)`
 const RECOUNT_APART = [
   statement('set_failure_hours', setHours(JOBS)),
   statement('drop_old_failure_groups', dropGroups(JOBS)),

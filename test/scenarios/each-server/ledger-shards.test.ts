@@ -15,13 +15,20 @@ import { freshDatabase, type TestDatabase } from '../../support/database.ts'
  * PostgreSQL that is distributed by shard. Statements for batches name the shard of each row.
  */
 
-/** A batch of rows from several shards would first have to be split by shard. */
+/**
+ * A batch of rows from several shards would first have to be split by shard. The work of a tenant
+ * is in all shards.
+ */
 const OF_MANY_SHARDS = [
   'complete',
   'complete_with_steps',
   'complete_written',
+  'fence_lanes_of_tenant',
+  'fence_runs_of_tenant',
+  'hold_lanes_of_tenant',
   'let_go',
   'lock_expired',
+  'release_lanes_of_tenant',
   'settle',
   'settle_lanes',
   'settle_only',
