@@ -11,6 +11,7 @@ import { BURIED_AT } from '../../src/model/suspects.ts'
 import { observers } from '../../src/observe/observer.ts'
 import { type AttentionVerb, attentionVerbs, decideAttention } from '../../src/operate/attention.ts'
 import { replayOne } from '../../src/operate/replay.ts'
+import { settleWaiting } from '../../src/operate/subscribers.ts'
 import { attempt } from '../../src/process/attempt.ts'
 import { claimedRun } from '../../src/process/run.ts'
 import { stopAtOpenCall } from '../../src/process/settle/open-calls.ts'
@@ -24,12 +25,15 @@ import { testSource } from './source.ts'
 
 /*
  * Two jobs that request one effect, and all possible actions on them: runs with every ending, calls
- * that are answered late or never, workers that die, and actions of an operator. Each action is the
- * real code on a real database. States are kept as rows, so that every action can be taken from
+ * that are answered late or never, workers that die, and actions of an operator. An operator may move
+ * a job to another subscriber, which then has the job of the event. Each action is the real code on a
+ * real database. States are kept as rows, so that every action can be taken from
  * every state.
  */
 
 const KEY = 'charge'
+/** The subscriber of both jobs, and the one to which they may be moved. */
+const NAMES = ['app', 'next'] as const
 /** As many shards as jobs: work over all shards is then quick. */
 const SHARDS = 2
 const WORKER_LIVES = 3_600_000
@@ -46,6 +50,7 @@ export interface EffectModelRow {
   readonly epoch: number
   readonly state: string
   readonly receipt_id: string
+  readonly subscriber: number
   readonly fence: number
   readonly reopened_at: string | null
 }
@@ -57,6 +62,9 @@ interface Call {
 
 /** The whole state, which can be restored at any time. */
 export interface ModelState {
+  /** All rows. A job that was moved has two. */
+  readonly rows: readonly JobRow[]
+  /** The last row of each of the two jobs. */
   readonly jobs: readonly JobRow[]
   /** The records of the effect, in the order of epochs. */
   readonly effects: readonly EffectModelRow[]
@@ -105,16 +113,19 @@ export interface ModelOptions {
   readonly effect: EffectOptions
   /** Whether runs may be cut off during a call, and answered late. */
   readonly isCutOff: boolean
+  /** Whether an operator may move and discard waiting jobs. */
+  readonly areRemoved?: boolean
 }
 
 export async function effectModel(
   db: TestDatabase,
-  { effect: options, isCutOff }: ModelOptions,
+  { effect: options, isCutOff, areRemoved = false }: ModelOptions,
 ): Promise<Model> {
   const { pool } = db
   const ledger = { pool, shards: SHARDS }
-  const subscriber = await seedJobs(db, 2)
   const shards = await inTwoShards(db)
+  for (const name of NAMES) await seedJobs(db, 0, { subscriber: name })
+  const served = await db.rows<{ id: number }>('select id from hookonce.subscriber order by id')
   const worker = await seedWorker(db, WORKER_LIVES)
   const source = testSource()
   const observer = observers([])
@@ -125,24 +136,28 @@ export async function effectModel(
   const effect = { shard: shardOf(effectId, SHARDS), id: effectId, tenant: 'default', key: KEY }
 
   async function read(call: Call | undefined): Promise<ModelState> {
-    const [row] = await db.rows<Omit<ModelState, 'call'>>(
-      `select (select jsonb_agg(to_jsonb(j) order by shard) from hookonce.job j) as jobs,
+    const [row] = await db.rows<Omit<ModelState, 'call' | 'jobs'>>(
+      `select (select jsonb_agg(to_jsonb(j) order by shard, subscriber) from hookonce.job j) as rows,
          coalesce((select jsonb_agg(to_jsonb(e) order by epoch) from hookonce.effect e), '[]') as effects,
          coalesce((select jsonb_agg(to_jsonb(a)) from hookonce.attention a), '[]') as attention`,
     )
     if (!row) throw new Error('the model has no rows')
-    const { jobs, effects, attention } = row
+    const { rows, effects, attention } = row
+    const jobs = shards.flatMap((shard) => rows.filter((job) => job.shard === shard).slice(-1))
     // Of closed epochs, only the answer to the last call can still count.
     const isOpen = call !== undefined && effects.at(-1)?.epoch === call.epoch
-    return { jobs, effects, attention, call: isOpen ? call : undefined }
+    return { rows, jobs, effects, attention, call: isOpen ? call : undefined }
   }
 
   /** In one round trip, because there are thousands of states. */
-  async function restore({ jobs, effects, attention }: ModelState): Promise<void> {
+  async function restore({ rows: jobs, effects, attention }: ModelState): Promise<void> {
     const set = (table: string, rows: unknown) =>
       `jsonb_populate_recordset(null::hookonce.${table}, ${pg.escapeLiteral(JSON.stringify(rows))})`
     await pool.query(
       `delete from hookonce.attempt; delete from hookonce.attention; delete from hookonce.effect;
+       delete from hookonce.job j
+       where (j.receipt_id, j.subscriber) not in (select receipt_id, subscriber from ${set('job', jobs)});
+       insert into hookonce.job select * from ${set('job', jobs)} on conflict do nothing;
        update hookonce.job j
        set state = r.state, fence = r.fence, attempt = r.attempt, crashes = r.crashes, worker = r.worker, epoch = r.epoch,
          finished_at = r.finished_at, started_at = r.started_at, reason = r.reason, last_step = r.last_step,
@@ -155,15 +170,21 @@ export async function effectModel(
   }
 
   async function claim(index: number) {
-    const slots = new Map([[subscriber, 1]])
+    const slots = new Map(served.map(({ id }) => [id, 1]))
     const [job] = await claimJobs(pool, { shard: shards[index] ?? 0, worker, slots })
     if (!job) throw new Error(`job ${index} could not be claimed`)
     return job
   }
 
+  function nameOf({ subscriber }: { readonly subscriber: number }): string {
+    const name = NAMES[served.findIndex(({ id }) => id === subscriber)]
+    if (!name) throw new Error(`no subscriber ${subscriber}`)
+    return name
+  }
+
   function runOf(job: Awaited<ReturnType<typeof claim>>, handler: Handler, maxAttempts: number) {
     const retry = { maxAttempts, maxAgeMs: 1e12, baseDelayMs: 1, maxDelayMs: 1 }
-    const one = { id: subscriber, tenant: 'default', sourceName: 'test', name: 'app' }
+    const one = { id: job.subscriber, tenant: 'default', sourceName: 'test', name: nameOf(job) }
     const limits = { slotGroup: { concurrency: 1 }, limiter: undefined }
     const terms = { ...one, ...limits, source, handler, timeoutMs: 60_000, retry }
     const business = { ...ledger, outbox, observer: {} }
@@ -299,7 +320,8 @@ export async function effectModel(
       isVerb: true,
       isPossible: can(index, 'processed', 'failed'),
       async take({ jobs, call }) {
-        await replayOne(ledger, jobs[index]?.receipt_id ?? '', { fresh })
+        const job = jobs[index]
+        if (job) await replayOne(ledger, job.receipt_id, { fresh, subscriber: nameOf(job) })
         return call
       },
     }))
@@ -319,10 +341,29 @@ export async function effectModel(
     }))
   }
 
+  /** All waiting jobs of a subscriber are moved, or discarded. */
+  function removals(): Action[] {
+    const [from, to] = NAMES
+    const requests = [
+      { subscriber: from, to, begun: true },
+      { subscriber: from, to: undefined },
+      { subscriber: to, to: undefined },
+    ]
+    return requests.map((request) => ({
+      name: `jobs of ${request.subscriber} are ${request.to === undefined ? 'discarded' : 'moved'}`,
+      isPossible: ({ jobs }) =>
+        jobs.some((job) => nameOf(job) === request.subscriber && /^(received|retrying)$/.test(job.state)),
+      async take({ call }) {
+        await settleWaiting(ledger, { tenant: 'default', source: 'test', ...request }, by)
+        return call
+      },
+    }))
+  }
+
   const ofJob = (index: number): Action[] =>
     [...runs(index), ...(isCutOff ? ends(index) : []), ...replays(index)].map((action) =>
       Object.assign(action, { job: index }),
     )
-  const actions = [...ofJob(0), ...ofJob(1), ...decisions()]
+  const actions = [...ofJob(0), ...ofJob(1), ...decisions(), ...(areRemoved ? removals() : [])]
   return { ledger, actions, read, restore }
 }
