@@ -47,7 +47,7 @@ const { values: options } = parseArgs({
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
 /** The tests that most likely fail come first. The others run only if these pass. */
 const FIRST_FILES = 2
-const GUARD_FILES = ['guards-', 'ledger-durable']
+const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts']
 const GUARDS = new RegExp(GUARD_FILES.join('|'))
 /** These tests kill processes and servers many times, and take minutes. */
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/
@@ -134,7 +134,13 @@ async function readTrace(scope) {
     const part = `${path}.part`
     rmSync(part, { force: true })
     const preload = pathToFileURL(join(root, 'scripts/mutants/trace.mjs')).href
-    const env = { ...process.env, HOOKONCE_TRACE: part, NODE_OPTIONS: `--import ${preload}` }
+    const env = {
+      ...process.env,
+      HOOKONCE_TRACE: part,
+      // A trace of all tests with their names would be too large.
+      HOOKONCE_TRACE_NAMES: scope === 'guards' ? '1' : '0',
+      NODE_OPTIONS: `--import ${preload}`,
+    }
     const projects = [EMBEDDED, INSTALLED, DISTRIBUTED].flatMap((name) => ['--project', name])
     const files = scope === 'all' ? [] : GUARD_FILES
     const { status, output } = await vitest(root, [...projects, ...files], env)
@@ -231,7 +237,8 @@ async function killerOf(copy, mutant, unreliable) {
     if (group.length === 0 && isSent) continue
     // Without file names vitest runs every file. That is right for a statement that no test was
     // seen to send.
-    const { status, output } = await run(copy, project, group)
+    const names = namesIn(group, mutant, project === DISTRIBUTED ? 'distributed' : 'plain')
+    const { status, output } = await run(copy, project, group, names)
     if (status === 0) continue
     const file = /test\/[\w/.-]+\.test\.ts/.exec(failureIn(output))?.[0]
     if (GUARDS.test(file)) return { project, file, failure: failureIn(output) }
@@ -251,10 +258,15 @@ async function passes(copy, { project, file }) {
   return passing.has(file)
 }
 
-/** No retries: this script itself decides which tests run again. */
-function run(copy, project, files) {
+/**
+ * Runs the tests with these names, or all tests of the files. No retries: this script itself
+ * decides which tests run again.
+ */
+function run(copy, project, files, names) {
   const options = ['--project', project, '--passWithNoTests', '--bail', '1', '--retry', '0']
-  return vitest(copy, [...options, ...files], process.env)
+  const named = names?.map((name) => name.replaceAll(/[^\w ]/g, '\\$&')).join('|')
+  const wanted = named === undefined ? [] : ['--testNamePattern', `^(?:${named})$`]
+  return vitest(copy, [...options, ...wanted, ...files], process.env)
 }
 
 /** The first failing test, with its error. */
@@ -263,15 +275,26 @@ function failureIn(output) {
   return found ? `${found[1]}\n        ${found[2].trim()}` : output.slice(-500)
 }
 
+/** The tests in these files that send the mutated statement. Undefined: the trace has no names. */
+function namesIn(files, mutant, shape) {
+  const names = senders(mutant, shape)
+    .filter(({ test }) => files.includes(test))
+    .map(({ name }) => name)
+  return names.length === 0 || names.includes(undefined) ? undefined : [...new Set(names)]
+}
+
+function senders({ sent }, shape) {
+  return trace.filter((statement) => statement.shape === shape && statement.text.includes(sent))
+}
+
 /**
  * The test files that send the mutated statement: tests of guards first, slow tests last, and
  * otherwise tests that send few other statements first.
  */
-function filesFor({ sent }, shape) {
+function filesFor(mutant, shape) {
   const sizes = new Map()
   for (const { test } of trace) sizes.set(test, (sizes.get(test) ?? 0) + 1)
-  const sending = trace.filter((statement) => statement.shape === shape && statement.text.includes(sent))
-  const found = new Set(sending.map(({ test }) => test))
+  const found = new Set(senders(mutant, shape).map(({ test }) => test))
   found.delete(LEFT_OUT)
   const rank = (file) => Number(SLOW.test(file)) - Number(GUARDS.test(file))
   return [...found].sort((a, b) => rank(a) - rank(b) || sizes.get(a) - sizes.get(b))

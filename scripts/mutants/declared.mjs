@@ -37,6 +37,18 @@ export const EQUIVALENT = [
     reason: 'names the partial index; the condition behind it is narrower',
   },
   {
+    file: 'src/ledger/places/hold-tenant.ts',
+    removed: "state = 'waiting'",
+    within: 'select distinct lane from ledger.outbox',
+    reason: 'skips finished messages: a lane without a waiting message is gone, or a relay will delete it',
+  },
+  {
+    file: 'src/ledger/places/tenant-rows.ts',
+    removed: "state = 'waiting'",
+    within: 'select distinct lane from ledger.outbox',
+    reason: 'skips finished messages: a lane without a waiting message is gone, or a relay will delete it',
+  },
+  {
     file: 'src/ledger/read/few-events.ts',
     removed: 'j.state in ${CLAIMABLE}',
     within: 'and j.subscriber = s.id',
@@ -101,5 +113,11 @@ export const EQUIVALENT = [
     removed: "m.state = 'waiting'",
     within: 'min(w.seq) as seq',
     reason: 'skips the lookup of finished messages; none of them has the place of a waiting message',
+  },
+  {
+    file: 'src/ledger/receipts/known-receipts.ts',
+    removed: "current_setting('synchronous_commit')",
+    within: "<> 'local'",
+    reason: 'saves a message in the log; with `local`, its commit would not wait for a standby either',
   },
 ]

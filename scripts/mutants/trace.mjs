@@ -1,4 +1,7 @@
-// Loaded into every process of a test run: notes which test file sends which statement.
+/*
+ * Loaded into every process of a test run: notes which test file sends which statement. With
+ * HOOKONCE_TRACE_NAMES, also which test of the file.
+ */
 import childProcess, { ChildProcess } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -13,7 +16,7 @@ pg.Client.prototype.query = function traced(config, ...rest) {
   const test = currentTest()
   if (test !== undefined && typeof text === 'string' && /hookonce|synchronous_commit/.test(text)) {
     const shape = process.env.HOOKONCE_TEST_SHAPES ?? 'plain'
-    const line = JSON.stringify({ test, shape, text: asWritten(text) })
+    const line = JSON.stringify({ test, name: currentName(), shape, text: asWritten(text) })
     if (!seen.has(line)) {
       seen.add(line)
       appendFileSync(out, `${line}\n`)
@@ -25,6 +28,17 @@ pg.Client.prototype.query = function traced(config, ...rest) {
 /** A child process does not know its test; it gets the name from the process that started it. */
 function currentTest() {
   return globalThis.__vitest_worker__?.filepath ?? process.env.HOOKONCE_TRACE_TEST
+}
+
+/** Undefined outside a test, as in a hook. */
+function currentName() {
+  const task = globalThis.__vitest_worker__?.current
+  return process.env.HOOKONCE_TRACE_NAMES === '1' && task?.type === 'test' ? fullNameOf(task) : undefined
+}
+
+/** As vitest compares it with `--testNamePattern`. */
+function fullNameOf({ name, suite }) {
+  return suite ? `${fullNameOf(suite)} ${name}` : name
 }
 
 /** The source calls the schema `ledger`; the driver has put in its name. One of several has a number. */

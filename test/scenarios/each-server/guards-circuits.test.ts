@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  dueProbe,
   failProbe,
   openCircuit,
   passProbe,
@@ -159,6 +160,19 @@ test.each([
   await row('limiter', { name: 'seeded', has_circuit: true, ...columns })
   const id = await db.number('select id from hookonce.limiter')
   expect(await readCircuits(db.pool, [id])).toMatchObject([{ isProbeDue }])
+})
+
+test('a probe takes only a job that waits for a run', async () => {
+  const { db, row, job, subscriber } = await seededLedger()
+  await row('limiter', { name: 'seeded', has_circuit: true, state: 'open', probe_at: PAST })
+  const limiter = await db.number('select id from hookonce.limiter')
+  await db.rows('update hookonce.subscriber set limiter = $1', [limiter])
+  const question = { shards: 16, limiter, subscribers: [subscriber] }
+  for (const [index, state] of ['processing', 'processed', 'failed', 'attention'].entries())
+    await job(index + 1, { state, due_at: PAST })
+  expect(await dueProbe(db.pool, question)).toBeUndefined()
+  await job(9, { state: 'retrying', due_at: PAST })
+  expect(await dueProbe(db.pool, question)).toEqual({ shard: 0, subscriber })
 })
 
 const SUBSCRIBER = { tenant: 'default', source: 'test', name: 'new', pattern: '*' }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/ledger/driver/statement.ts'
+import { insertReceipts } from '../../../src/ledger/jobs/accept.ts'
 import { claimProbe } from '../../../src/ledger/jobs/circuits.ts'
 import {
   claimJobs,
@@ -28,6 +29,8 @@ import { idOf, LEASED, type SeededLedger, seededLedger } from '../../support/see
 const suspect = (state = 'retrying') => ({ state, crashes: 3, due_at: new Date(0) })
 
 const claim = (subscriber: number) => ({ shard: 0, worker: 9, slots: new Map([[subscriber, 10]]) })
+
+const PAUSED = { tenant: 'default', source: 'test', name: 'paused', pattern: '*' }
 
 type Pick = (db: Queryable, ledger: SeededLedger) => Promise<unknown[]>
 
@@ -161,6 +164,35 @@ describe('retrying now', () => {
     await locked('job', `receipt_id = '${idOf(1)}'`)
     expect(await withoutWaiting((client) => retryNow(client, 0, [waiting]))).toBe(0)
   })
+})
+
+test('an accept returns the jobs that it could not lease, and no others', async () => {
+  const { db, subscriber, row } = await seededLedger()
+  await row('worker', { host: 'test', pid: 1, lease_until: new Date(Date.now() + 1e6) })
+  const worker = await db.number('select id from hookonce.worker')
+  await row('subscriber', { ...PAUSED, paused_at: new Date() })
+  const paused = await db.number('select max(id) from hookonce.subscriber')
+  const receipt = {
+    id: idOf(1),
+    shard: 0,
+    tenant: 'default',
+    source: 'test',
+    eventKey: 'evt_1',
+    eventType: 'x',
+    objectId: undefined,
+    occurredAtMs: undefined,
+    secret: 1,
+    headers: '',
+    body: Buffer.from('{}'),
+    keySeconds: 60,
+  }
+  const jobs = [subscriber, paused].map((each) => ({ subscriber: each, bornLeased: true, lane: undefined }))
+  const unusual = await insertReceipts(db.pool, [{ receipt, jobs }], { worker, shards: 16 })
+  expect(unusual).toEqual([{ id: idOf(1), held: paused }])
+  expect(await db.rows('select subscriber, state from hookonce.job order by subscriber')).toEqual([
+    { subscriber, state: 'processing' },
+    { subscriber: paused, state: 'received' },
+  ])
 })
 
 test('only jobs that wait for a run are due', async () => {
