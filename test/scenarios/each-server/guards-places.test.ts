@@ -23,7 +23,7 @@ describe('a tenant that is held', () => {
     const others = 'select * from hookonce.job where receipt_id <> $1 order by receipt_id'
     const before = await db.rows(others, [idOf(9)])
     expect(await runsOf(db.pool, 'default')).toBe(1)
-    await fenceRuns(db.pool, 'default')
+    await fenceRuns({ pool: db.pool, shards: 16 }, 'default')
     expect(await runsOf(db.pool, 'default')).toBe(0)
     expect(await jobIs(9, 'state', 'fence', 'worker')).toEqual({
       state: 'retrying',

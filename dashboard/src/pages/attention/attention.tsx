@@ -15,7 +15,6 @@ import { keyOfEffect } from './effect-key.ts'
 
 const words = texts.attention
 
-
 /** Effects whose outcome is unknown: the facts about each, and the four decisions. */
 export default function Attention() {
   const pages = usePages(

@@ -20,7 +20,6 @@ const PERIODS = ['24h', '7d', 'all'] as const
 /** A long interval: grouping failures by text costs the ledger more than a page of events. */
 const REFRESH_MS = 10_000
 
-
 function filterOf({ tenant, source, subscriber, fingerprint }: FailureGroup) {
   return { state: 'failed', tenant, source, subscriber, error: fingerprint } as const
 }

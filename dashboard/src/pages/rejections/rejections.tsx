@@ -14,7 +14,6 @@ import { keyOfRejection } from './rejection-key.ts'
 
 const words = texts.rejections
 
-
 /** Refused deliveries, with the reason and the change to make. */
 export default function Rejections() {
   const pages = useItems((signal) => client.items('/rejections', { query: { limit: PAGE }, signal }), [], {
