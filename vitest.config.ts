@@ -19,6 +19,7 @@ export function scenarios(server: 'embedded' | 'installed') {
         ...(server === 'embedded' ? ['test/fuzz/*.test.ts'] : []),
       ],
       globalSetup: ['test/support/servers.ts'],
+      setupFiles: ['test/support/shapes.ts'],
       // They run with fsync off: see spareTheDisk.
       env: { HOOKONCE_DURABILITY: 'unsafe' },
       provide: { server },

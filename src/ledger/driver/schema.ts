@@ -14,11 +14,15 @@ export type Shape = 'plain' | 'distributed'
 
 const shapes = new WeakMap<object, Shape>()
 
-/** Tests set this to run the distributed shapes on a server without Citus. */
-const DEFAULT_SHAPE: Shape = process.env.HOOKONCE_TEST_SHAPES === 'distributed' ? 'distributed' : 'plain'
+let defaultShape: Shape = 'plain'
+
+/** The shape of unmarked pools. Tests send the distributed shape to a server without Citus. */
+export function setDefaultShape(shape: Shape): void {
+  defaultShape = shape
+}
 
 export function shapeOf(db: object): Shape {
-  return shapes.get(db) ?? DEFAULT_SHAPE
+  return shapes.get(db) ?? defaultShape
 }
 
 export function setShape(db: object, shape: Shape): void {
