@@ -14,11 +14,11 @@ import {
 } from '../ledger/jobs/attention.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
-import { compareText } from '../model/compare.ts'
 import { HookonceError } from '../model/errors.ts'
 import { scopedId, shardOf } from '../model/receipt-id.ts'
 import { everywhere, pagedEverywhere, sortedBy, whereTenant } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
+import { compareText } from './compare-text.ts'
 import { timePosition } from './page.ts'
 
 export type { UnknownEffect }

@@ -15,9 +15,9 @@ import {
   listMessages as readMessages,
 } from '../ledger/read/outbox.ts'
 import { type StuckLane, stuckLanes } from '../ledger/read/stuck-lanes.ts'
-import { compareText } from '../model/compare.ts'
 import { askAll, everywhere, pagedEverywhere, sortedBy, whereFound } from './across.ts'
 import type { DecisionReason } from './audit.ts'
+import { compareText } from './compare-text.ts'
 import { overShards, type WorkWatch } from './over-shards.ts'
 import { checkLimit, compareLatestFirst, requireLanePosition, timePosition } from './page.ts'
 

@@ -1,5 +1,5 @@
-import { compareText } from '../model/compare.ts'
 import { HookonceError } from '../model/errors.ts'
+import { compareText } from './compare-text.ts'
 
 /** A page is held in memory: a larger limit is probably a mistake. */
 const MAX_LIMIT = 10_000
