@@ -30,7 +30,7 @@ interface StateTraits {
 /**
  * Properties of states that the ledger's statements use. Every new state must define all of them.
  */
-export const stateTraits = {
+const stateTraits = {
   received: { isClaimable: true, isFinished: false, needsOperator: false },
   processing: { isClaimable: false, isFinished: false, needsOperator: false },
   retrying: { isClaimable: true, isFinished: false, needsOperator: false },
