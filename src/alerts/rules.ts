@@ -40,7 +40,7 @@ export interface Finding extends JobPlace {
 const MIN_DUPLICATE_HISTORY_HOURS = 24
 /** With fewer deliveries than usual, one late retry would be a large share. */
 const MIN_USUAL_SHARE = 0.01
-/** Two days show two nights. A weekend is learned when the first one has passed. */
+/** Two days of history include two nights. The usual gap includes a weekend only after the first. */
 const MIN_SILENCE_HISTORY_HOURS = 48
 /** Ten-minute buckets with a delivery. A source that delivers once a day has no usual gap yet. */
 const MIN_BUCKETS = 20

@@ -90,7 +90,7 @@ export const listen: Command = {
 }
 
 function appAt(text: string | undefined): URL {
-  if (text === undefined) throw usageError({ usage }, 'give the app with --to, such as localhost:3000')
+  if (text === undefined) throw usageError({ usage }, 'name the app to forward to: --to localhost:3000')
   // A plain number is a port. As a host, it would be an address.
   const place = /^\d+$/.test(text) ? `localhost:${text}` : text
   return httpUrl({ usage }, '--to', place.includes('://') ? place : `http://${place}`)

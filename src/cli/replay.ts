@@ -76,7 +76,7 @@ export const replay: Command = {
       throw usageError({ usage }, '--failed, --retrying and --fresh exclude each other')
     if (values.retrying) return retryWaiting({ usage }, id, values)
     if (values.fresh) {
-      if (!id) throw usageError({ usage }, '--fresh is for one receipt: give its id')
+      if (!id) throw usageError({ usage }, '--fresh replays one receipt; pass its id')
       return replayFresh(id, values)
     }
     if (id && !values.failed) return replayReceipt(id, values)

@@ -14,7 +14,7 @@ export interface Diagnoses {
   idle(): Promise<void>
 }
 
-/** Stores diagnoses for people, next to the refusals that they explain. */
+/** Stores each diagnosis beside the rejections that it explains, for operators. */
 export interface DiagnosisLog {
   explain(source: string, code: ErrorCode, diagnosis: string): void
 }

@@ -14,8 +14,8 @@ import { type Verify, verification } from './verify.ts'
  *
  * admit → read the body (node.ts, fetch.ts) → prepare → handshake → verify → identify
  *
- * Each of them may refuse. The receiver of the ledger (receive/) and receivers inside a request
- * (inline/) are two back halves to it.
+ * Each step may reject the delivery. Afterwards, receive/ records the event in the ledger, or inline/
+ * handles it inside the request.
  */
 export interface FrontHalf {
   admit(head: Head): Answer | undefined

@@ -227,7 +227,7 @@ const NOT_THERE = new Set(['3F000', '42P01'])
 
 function refuseElsewhere(error: unknown): never {
   if (!NOT_THERE.has(sqlStateOf(error))) throw error
-  const fault = 'the transaction is on a database that has no ledger, so nothing can be committed with it'
+  const fault = 'the transaction runs on a database without a ledger; use the database that holds the ledger'
   throw new HookonceError('TRANSACTION_ELSEWHERE', fault, { cause: error })
 }
 

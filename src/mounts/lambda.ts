@@ -11,10 +11,10 @@ export interface LambdaEvent {
   readonly isBase64Encoded?: boolean | undefined
   readonly headers?: Values<string> | null | undefined
   readonly requestContext?: LambdaRequestContext | undefined
-  /** Payload version 2.0: HTTP APIs and function URLs. */
+  /** HTTP APIs and function URLs (payload version 2.0). */
   readonly rawPath?: string | undefined
   readonly rawQueryString?: string | undefined
-  /** Payload version 1.0: REST APIs; and load balancers. */
+  /** REST APIs (payload version 1.0) and load balancers. */
   readonly httpMethod?: string | undefined
   readonly path?: string | undefined
   readonly multiValueHeaders?: Values<readonly string[]> | null | undefined

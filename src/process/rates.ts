@@ -92,7 +92,10 @@ export function rates({ pool, subscribers, slots, nudge }: RatesOptions): Rates 
     return found
   }
 
-  /** Reserves tokens for rivals, for the next claims of this round. */
+  /**
+   * Divides tokens between the wanted runs and their rivals. The share of the rivals is held for the
+   * next claims of this round.
+   */
   function divide(limiter: number, tokens: number, { wanted, rivals }: Division): Shares<number> {
     if (tokens === sum(wanted.values())) return wanted
     const others = rivals.filter((key) => isLeaving && !wanted.has(key) && limiterOf(key) === limiter)

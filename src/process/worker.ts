@@ -162,7 +162,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     if (!runs.mayStart(worker, job.crashes)) return leaveUnstarted(job, job.attempt)
     const subscriber = subscribers.get(job.subscriber)
     if (!subscriber)
-      throw new Error(`claimed a job of subscriber ${job.subscriber}, which this process does not have`)
+      throw new Error(`this process claimed a job of subscriber ${job.subscriber}, which it does not serve`)
     if (!circuitsHere.mayStart(job)) return leaveUnstarted(job, job.attempt)
     const run = claimedRun(job, { subscriber, business, isHeld: () => runs.isHeld(worker) })
     const missing = run.orderKey === undefined ? orderKeyOf(run) : undefined

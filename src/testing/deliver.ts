@@ -236,7 +236,7 @@ function timesOf(times = 1): number {
   if (Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
   throw new HookonceError(
     'CONFIG_INVALID',
-    `deliver(): times: ${times} is not a count from 1 to ${MAX_TIMES}`,
+    `deliver(): times must be a whole number from 1 to ${MAX_TIMES}; it is ${times}`,
   )
 }
 

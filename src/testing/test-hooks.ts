@@ -187,7 +187,7 @@ function requireReached({ unreached: [missed] }: Faults): void {
 
 function timeOf({ time = 1 }: FaultOptions): number {
   if (Number.isInteger(time) && time >= 1) return time
-  throw new HookonceError('CONFIG_INVALID', `time: ${time} is not a count from 1`)
+  throw new HookonceError('CONFIG_INVALID', `time must be a whole number from 1; it is ${time}`)
 }
 
 function versionOf({ setup, setupVersion = '' }: TestHooksOptions): string {

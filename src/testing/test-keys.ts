@@ -171,7 +171,11 @@ export async function testKeys(app: KeyedApp, options: TestKeysOptions = {}): Pr
         ? (await Promise.all(copies.map((send) => send()))).flat()
         : await inTurn(copies)
       const reply = replies.at(-1)
-      if (!reply) throw new HookonceError('CONFIG_INVALID', `send(): times: ${times} is not a count from 1`)
+      if (!reply)
+        throw new HookonceError(
+          'CONFIG_INVALID',
+          `send(): times must be a whole number from 1; it is ${times}`,
+        )
       return { key, replies, reply }
     },
     crashAt: (point) => armed.arm('crash', pointOf(point), 1),

@@ -44,7 +44,7 @@ test('a damaged file is explained, and a link is replaced, not followed', () => 
   const dir = directory()
   const { file } = openPosition(dir, 'one')
   writeFileSync(file, '{"time":"soon"}')
-  expect(() => openPosition(dir, 'one')).toThrow(/is damaged: remove it/)
+  expect(() => openPosition(dir, 'one')).toThrow(/is damaged; remove it/)
   rmSync(file)
   const position = openPosition(dir, 'one')
   const victim = join(dir, 'victim')

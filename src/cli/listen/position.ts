@@ -104,14 +104,14 @@ function readStored(file: string): z.infer<typeof stored> | undefined {
     text = readFileSync(file, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new HookonceError('CONFIG_INVALID', `${file} cannot be read: remove it to start from now`, {
+    throw new HookonceError('CONFIG_INVALID', `${file} cannot be read; remove it to start with new events`, {
       cause: error,
     })
   }
   try {
     return stored.parse(JSON.parse(text))
   } catch (error) {
-    throw new HookonceError('CONFIG_INVALID', `${file} is damaged: remove it to start from now`, {
+    throw new HookonceError('CONFIG_INVALID', `${file} is damaged; remove it to start with new events`, {
       cause: error,
     })
   }

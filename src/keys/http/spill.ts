@@ -10,7 +10,10 @@ export interface Spill {
   get(name: string): Promise<Uint8Array | AsyncIterable<Uint8Array> | undefined>
 }
 
-/** Blob stores usually fail at once, or within the first part of an upload. */
+/**
+ * How much of a body is kept in memory, to send it to the client if the blob store fails. Blob
+ * stores usually fail at once, or within the first part of an upload.
+ */
 const REMEMBERED_BYTES = 1024 * 1024
 
 interface SpillResult {

@@ -4,7 +4,7 @@ import type { NewWork } from '../jobs/new-work.ts'
 import { type KnownReceipt, knownReceipts } from './known-receipts.ts'
 
 export type Accepted =
-  /** New. `held` lists the subscribers whose jobs were not born leased. */
+  /** The event is new. `held` lists the subscribers whose jobs were not born leased. */
   | { readonly outcome: 'recorded'; readonly held: readonly number[] }
   /** Already recorded. */
   | ({ readonly outcome: 'known' } & KnownReceipt)

@@ -51,7 +51,7 @@ export interface StripeEvent {
   readonly id: string
   readonly object: string
   readonly type: StripeEventType
-  /** In seconds: it cannot order two events of the same second. */
+  /** A time in whole seconds, so it cannot order two events of the same second. */
   readonly created: number
   readonly livemode: boolean
   readonly api_version?: string | null

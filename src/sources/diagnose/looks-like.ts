@@ -20,7 +20,7 @@ let known: Promise<readonly ProviderHeaders[]> | undefined
 
 /** Providers whose headers a delivery has. */
 export interface Guess {
-  /** The providers of which most headers are present, at most three. */
+  /** Up to three providers: those with the most headers in this delivery. */
   readonly providers: readonly string[]
   /** The number of further providers with as many matches. */
   readonly more: number

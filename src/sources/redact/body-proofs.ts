@@ -3,7 +3,7 @@ import type { CheckedDescription } from '../description.ts'
 /*
  * Headers that are computed from the body: signatures, digests, checksums, its length. Next to a
  * redacted body they reveal a hidden value: an attacker who knows the rest of the body can try all
- * card numbers. For a signature with a public key, or a plain hash, no secret is needed. The
+ * card numbers. Checking a guess against a plain hash or a public-key signature needs no secret. The
  * original length minus the stored length is the length of the hidden value. These headers are also
  * useless, because they do not fit the redacted body.
  */

@@ -12,8 +12,8 @@ const MAX_WAIT_SECONDS = 120
 
 /**
  * Creates the table if it is missing, billed per request, and lets the server delete expired items.
- * For deployments that do not define their tables elsewhere. It needs permissions that the
- * application itself should not have.
+ * Call it from a deployment script, with permissions that the application itself should not have.
+ * You do not need it if you define the table elsewhere.
  */
 export async function ensureDynamoTable(options: DynamoTableOptions = {}): Promise<void> {
   const { client: callerClient, table: TableName } = check(optionsSchema, options, 'ensureDynamoTable()')

@@ -36,7 +36,7 @@ const optionsSchema = strict({
   migrate: z.enum(['auto', 'off']).default('auto'),
   /** `off` behind a pooler in transaction mode, which loses prepared statements. */
   prepare: z.enum(['on', 'off']).default('on'),
-  /** For the keys themselves. Transactions of handlers use separate connections. */
+  /** Connections that read and write keys. Transactions of handlers use other connections. */
   maxConnections: z.int().positive().default(10),
 })
 

@@ -31,7 +31,7 @@ interface BufferCommands {
 }
 
 export interface ScriptRunner {
-  /** The client may keep the lists: do not change them afterwards. */
+  /** The client may keep `keys` and `args`, so the caller must not change them after the call. */
   run(script: Script, keys: string[], args: (string | Buffer)[]): Promise<unknown>
 }
 

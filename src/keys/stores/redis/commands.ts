@@ -96,7 +96,7 @@ function resultOf(command: Command, answer: unknown, now: number): unknown {
 function timeOf(reply: unknown): number {
   const time = Number(reply)
   if (time > 0) return time
-  throw new Error(`Redis returned ${typeof reply} instead of its time`)
+  throw new Error(`Redis must return a time; it returned a value of type ${typeof reply}`)
 }
 
 function errorOf(thrown: unknown): Error {
