@@ -8,6 +8,9 @@ const NOUNS = /(?:Binding|Encoding|Finding|Greeting|Keyring|Ring|Timing|Warning|
 
 const DECLARATION = /^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|class) (\w+ing)\b/gm
 
+/** Installed packages, and what test/prisma writes. */
+const NOT_OURS = /^(?:node_modules|made|making-.*)$/
+
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 test('a type is named for a thing, not for an activity', () => {
@@ -19,7 +22,7 @@ test('a type is named for a thing, not for an activity', () => {
 function filesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesBelow(path)
+    if (entry.isDirectory()) return NOT_OURS.test(entry.name) ? [] : filesBelow(path)
     return /\.(?:tsx?|mts)$/.test(entry.name) ? [path] : []
   })
 }
