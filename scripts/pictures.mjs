@@ -24,7 +24,7 @@ const TIMELINE = `select e.receipt_id as id from hookonce.effect e
 mkdirSync(FOLDER, { recursive: true })
 await withSeededGateway({ receipts: 40_000, seed: Number(values.seed) }, async ({ pool, adminPort }) => {
   const { rows } = await pool.query(TIMELINE)
-  const context = { viewport: { width: 1200, height: 740 }, colorScheme: 'light', reducedMotion: 'reduce' }
+  const context = { viewport: { width: 1200, height: 720 }, colorScheme: 'light', reducedMotion: 'reduce' }
   await withPage({ adminPort, context }, async (page, base) => {
     const take = async (name, path, shown, prepare) => {
       await page.goto(`${base}${path}`)
@@ -41,7 +41,7 @@ await withSeededGateway({ receipts: 40_000, seed: Number(values.seed) }, async (
     await take('overview', '/', 'payout:po_1', async () => {
       await page.getByText('3 workers').waitFor()
       // High enough to include the chart.
-      await page.setViewportSize({ width: 1280, height: 780 })
+      await page.setViewportSize({ width: 1280, height: 810 })
     })
     await page.setViewportSize(context.viewport)
     await take('event', `/events/${rows[0].id}`, 'receipt-mail:in_1', async () => {

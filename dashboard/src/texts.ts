@@ -359,6 +359,8 @@ export const texts = {
     signatureHint: (source: string, secret: number) =>
       `The signature was checked once, when the delivery arrived. It matched secret ${secret} of ${source}, counted from 1 in the configuration.`,
     notSigned: 'no signature was checked',
+    importedPayload:
+      'An import takes over keys only: neither the body nor the headers of the event are here.',
     importedHint: 'Another system processed this event before hookonce took over. Nothing runs here.',
     notSignedHint:
       'The API of the provider listed this event, over TLS, which proves the identity of the provider.',

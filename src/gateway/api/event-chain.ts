@@ -23,7 +23,7 @@ export const eventChain = z.object({
     eventType: z.string(),
     objectId: z.string().nullable(),
     secret: z.int().meta({ description: 'Which of the source’s secrets matched, from 1.' }),
-    bodySha256: z.string(),
+    bodySha256: z.string().nullable().meta({ description: 'Null: the event was imported, without a body.' }),
     bodyBytes: z.int().nullable().meta({ description: 'Null: the body is past its retention.' }),
     headers: z.string().nullable().meta({
       description: 'Lines of `name: value`. Null: past retention, or not requested with `payloads`.',

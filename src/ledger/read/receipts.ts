@@ -34,8 +34,8 @@ export interface ReceiptRow {
   readonly eventType: string
   readonly objectId: string | null
   readonly secret: number
-  /** A keyed hash, if the payload is encrypted. */
-  readonly bodySha256: string
+  /** A keyed hash, if the payload is encrypted. Null: the event was imported, without a body. */
+  readonly bodySha256: string | null
   readonly headers: string | null
   readonly body: Buffer | null
   readonly bodyExpired: boolean

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { accessibilityFaults } from './accessibility.ts'
-import { isLoaded, openPage } from './open-page.ts'
+import { isLoaded, type OpenedPage, openPage } from './open-page.ts'
 import { screenshot } from './screenshot.ts'
 
 export interface ViewedPage {
@@ -11,8 +11,8 @@ export interface ViewedPage {
 }
 
 /**
- * Tests a page over the large ledger: `shows` resolves, axe finds no fault, and nothing is wider
- * than the window. On a desktop and on a phone, in both themes.
+ * Tests a page over the large ledger: `shows` resolves, and the view is sound. On a desktop and on
+ * a phone, in both themes.
  */
 export function testEveryView(page: string | ViewedPage, shows: (page: Page) => Promise<unknown>): void {
   const { name, path } =
@@ -22,16 +22,21 @@ export function testEveryView(page: string | ViewedPage, shows: (page: Page) => 
     const light = await openPage(await path(), { width, theme: 'light' })
     await shows(light.page)
     await isLoaded(light.page)
-    await screenshot(light, file)
-    expect(await accessibilityFaults(light.page)).toEqual([])
-    const overflow = await light.page.evaluate<number>(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-    )
-    expect(overflow).toBe(0)
-
-    // The page follows the system's theme while it is open. Themes differ only in colours.
-    await light.page.emulateMedia({ colorScheme: 'dark' })
-    await screenshot({ ...light, theme: 'dark' }, file)
-    expect(await accessibilityFaults(light.page, ['color-contrast'])).toEqual([])
+    await expectSoundView(light, file)
   })
+}
+
+/** Axe finds no fault, and nothing is wider than the window. The view is in the light theme. */
+export async function expectSoundView(light: OpenedPage, file: string): Promise<void> {
+  await screenshot(light, file)
+  expect(await accessibilityFaults(light.page)).toEqual([])
+  const overflow = await light.page.evaluate<number>(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  )
+  expect(overflow).toBe(0)
+
+  // The page follows the system's theme while it is open. Themes differ only in colours.
+  await light.page.emulateMedia({ colorScheme: 'dark' })
+  await screenshot({ ...light, theme: 'dark' }, file)
+  expect(await accessibilityFaults(light.page, ['color-contrast'])).toEqual([])
 }

@@ -47,7 +47,10 @@ test('stale, moved and imported events are told apart from events that nobody wa
   await db.rows(setReason, [stale, 'a newer event is known'])
   await db.rows(setReason, [moved, 'MOVED to "other" by olga: renamed'])
   await db.rows('delete from hookonce.job where receipt_id = any($1)', [[imported, unwanted]])
-  await db.rows('update hookonce.receipt set secret = -1 where id = $1', [imported])
+  // Like an import, which takes over keys without bodies.
+  await db.rows('update hookonce.receipt set secret = -1, body = null, body_sha256 = null where id = $1', [
+    imported,
+  ])
 
   const { get } = await adminApi({ db, args: ['--receive-only'] })
   const { data } = (await get('/events')).json
@@ -61,6 +64,10 @@ test('stale, moved and imported events are told apart from events that nobody wa
     { states: [], imported: true },
     { states: [], imported: false },
   ])
+  expect((await get(`/events/${imported}`)).json).toMatchObject({
+    imported: true,
+    receipt: { bodySha256: null, bodyBytes: null },
+  })
   expect((await get(`/events/${stale}`)).json.jobs).toMatchObject([{ state: 'processed', outcome: 'stale' }])
   expect((await get(`/events/${moved}`)).json.jobs).toMatchObject([{ state: 'processed', outcome: 'moved' }])
 })

@@ -19,7 +19,7 @@ type Tab = keyof typeof words.tabs
 
 export function Details({ chain }: { readonly chain: Chain }) {
   const [tab, setTab] = useState<Tab>('body')
-  const { receipt, attempts, effects, decisions } = chain
+  const { receipt, attempts, effects, decisions, imported } = chain
   const counts: Partial<Record<Tab, number>> = {
     attempts: attempts.length,
     effects: effects.length,
@@ -34,8 +34,11 @@ export function Details({ chain }: { readonly chain: Chain }) {
       onChange={setTab}
       tabs={names.map((value) => ({ value, label: words.tabs[value] }))}
     >
-      {shown === 'body' && <Body receipt={receipt} />}
-      {shown === 'headers' && <Headers chain={chain} />}
+      {shown === 'body' && !imported && <Body receipt={receipt} />}
+      {shown === 'headers' && !imported && <Headers chain={chain} />}
+      {(shown === 'body' || shown === 'headers') && imported && (
+        <p class="panel-note">{words.importedPayload}</p>
+      )}
       {shown === 'signature' && <Signature chain={chain} />}
       {shown === 'attempts' && <Attempts attempts={attempts} />}
       {shown === 'effects' && <Effects id={receipt.id} effects={effects} />}
@@ -101,10 +104,12 @@ function Signature({ chain }: { readonly chain: Chain }) {
             : words.signatureHint(receipt.source, receipt.secret)}
       </p>
       <dl class="pairs inset">
-        <dt>{words.bodyHash}</dt>
-        <dd>
-          <Copy text={receipt.bodySha256} />
-        </dd>
+        {receipt.bodySha256 !== null && [
+          <dt key="hash name">{words.bodyHash}</dt>,
+          <dd key="hash">
+            <Copy text={receipt.bodySha256} />
+          </dd>,
+        ]}
         {receipt.occurredAt !== null && [
           <dt key="name">{words.occurred}</dt>,
           <dd key="value">
