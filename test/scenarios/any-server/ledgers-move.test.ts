@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
+import { operatorsOf } from '../../../src/hookonce.ts'
+import { connectionsPerProcess } from '../../../src/ledger/ledger.ts'
+import { isSet } from '../../../src/ledger/ledger-set.ts'
 import { type MoveStep, moveTenant } from '../../../src/operate/move-tenant.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { fleetHooks } from '../../support/fleet.ts'
 import {
   type CountedHooks,
   counting,
@@ -165,4 +169,44 @@ test('a move that is cancelled while it copies ends, and leaves no copy', async 
   expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
   await deliverUntilAccepted(hooks, 'alpha', 'evt_3')
   await until('it is processed', async () => (await processedIn(db, 'hookonce_1')) === 3)
+})
+
+test('a ledger keeps one engine and a bounded number of connections when tenants arrive', async () => {
+  const db = await freshDatabase()
+  const tenants = ['alpha', 'beta', 'gamma', 'delta']
+  const places = Object.fromEntries(tenants.map((tenant) => [tenant, 'hookonce_1']))
+  const handled: string[] = []
+  const hooks = fleetHooks(db, tenants, { ledgers: { count: 3, tenants: places } })
+  for (const tenant of tenants) hooks.on(tenant, '*', ({ key }) => void handled.push(`${tenant} ${key}`))
+  await hooks.start()
+  const set = await operatorsOf(hooks)
+  if (!isSet(set)) throw new Error('there is only one ledger')
+
+  let most = 0
+  async function deliverAll(id: string): Promise<void> {
+    await Promise.all(tenants.map((tenant) => deliverUntilAccepted(hooks, tenant, id)))
+    const open = await db.number(
+      `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'hookonce'`,
+    )
+    most = Math.max(most, open)
+  }
+  const workersOf = (ledger: string): Promise<number> =>
+    db.number(`select count(*) from ${ledger}.worker where dead_at is null and lease_until > now()`)
+
+  await deliverAll('before')
+  for (const tenant of tenants) {
+    await moveTenant(set, { tenant, to: 'hookonce_2' }, MOVE_REASON)
+    await deliverAll(`moved_${tenant}`)
+  }
+  await until('one engine works there', async () => (await workersOf('hookonce_2')) === 1)
+  await until('none is left here', async () => (await workersOf('hookonce_1')) === 0)
+  await deliverAll('after')
+  expect(most).toBeLessThanOrEqual(connectionsPerProcess(4, 3))
+  const ids = ['before', ...tenants.map((tenant) => `moved_${tenant}`), 'after']
+  const expected = tenants.flatMap((tenant) => ids.map((id) => `${tenant} ${id}`))
+  await until('all ran', () => handled.length === expected.length)
+  expect(handled.sort()).toEqual(expected.sort())
+  // The counters of the replaced engines remain.
+  const received = [...(await hooks.metrics()).matchAll(/^hookonce_received_total{.*} (\d+)$/gm)]
+  expect(received.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(expected.length)
 })
