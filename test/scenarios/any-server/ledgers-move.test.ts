@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { operatorsOf } from '../../../src/hookonce.ts'
 import { connectionsPerProcess } from '../../../src/ledger/ledger.ts'
 import { isSet } from '../../../src/ledger/ledger-set.ts'
+import { sweepBodies } from '../../../src/ledger/receipts/retention.ts'
 import { type MoveStep, moveTenant } from '../../../src/operate/move-tenant.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { fleetHooks } from '../../support/fleet.ts'
@@ -69,6 +70,26 @@ test('a move copies large bodies in small batches', async () => {
   )
   expect(copied).toEqual([1, 4, 4].map((rows) => ({ rows, whole: true })))
   expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
+})
+
+test('an old body that a move brings is swept in the new ledger', async () => {
+  const db = await freshDatabase()
+  const { set } = await counting(db)
+  await db.rows(
+    `insert into hookonce_1.receipt (id, shard, secret, tenant, source, event_key, event_type, body, received_at)
+     values (gen_random_uuid(), 1, 1, 'alpha', 'alpha', 'old', 'x', 'text', now() - interval '60 days')`,
+  )
+  // There, the sweeps have passed the age of this body.
+  await db.rows(
+    `insert into hookonce_2.sweep (shard, bodies_swept_to) values (1, now() - interval '40 days')`,
+  )
+  await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, MOVE_REASON)
+  const target = await set.members.find(({ name }) => name === 'hookonce_2')?.tables()
+  if (!target) throw new Error('hookonce_2 is missing')
+  await sweepBodies(target.pool, 1, 10)
+  expect(await db.rows(`select body from hookonce_2.receipt where event_key = 'old'`)).toEqual([
+    { body: null },
+  ])
 })
 
 test('a move that dies at any step continues when it is started again', async () => {
