@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { operatorsOf } from '../../../src/hookonce.ts'
+import { inTransaction } from '../../../src/ledger/driver/in-transaction.ts'
 import { connectionsPerProcess } from '../../../src/ledger/ledger.ts'
 import { isSet } from '../../../src/ledger/ledger-set.ts'
+import { markedPlace, replacePlace, replacePlaceIn } from '../../../src/ledger/places/places.ts'
 import { sweepBodies } from '../../../src/ledger/receipts/retention.ts'
 import { type MoveStep, moveTenant } from '../../../src/operate/move-tenant.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
@@ -190,6 +192,27 @@ test('a move that is cancelled while it copies ends, and leaves no copy', async 
   expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
   await deliverUntilAccepted(hooks, 'alpha', 'evt_3')
   await until('it is processed', async () => (await processedIn(db, 'hookonce_1')) === 3)
+})
+
+test('of two commands that change the same place at once, the second one fails', async () => {
+  const db = await freshDatabase()
+  const { set } = await counting(db)
+  const home = await set.members[0]?.tables()
+  const read = home && (await markedPlace(home.pool, 'alpha'))
+  if (!read) throw new Error('the place of alpha is missing')
+  const waiting = `select count(*) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%tenant_place%'`
+  let second: Promise<unknown> | undefined
+  await inTransaction(home.pool, async (client) => {
+    await replacePlaceIn(client, read, { ledger: 'hookonce_1', movingTo: 'hookonce_0' })
+    second = expect(replacePlace(home.pool, read, { ledger: 'hookonce_2' })).rejects.toThrow(
+      'another command',
+    )
+    await until('the second command waits', () => db.number(waiting))
+    await client.query('commit')
+  })
+  await second
+  expect(await recordOf(db)).toEqual([{ ledger: 'hookonce_1', moving_to: 'hookonce_0', moved_from: null }])
 })
 
 test('a ledger keeps one engine and a bounded number of connections when tenants arrive', async () => {
