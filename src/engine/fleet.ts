@@ -12,7 +12,8 @@ import { createEngine, type Engine } from './engine.ts'
 import type { InlineSourceOptions } from './inline-sources.ts'
 import { operatorTables } from './operator-tables.ts'
 import { placedDoors } from './placed-doors.ts'
-import { isFault, type ManyOptions, type Station, stationsOf } from './stations.ts'
+import type { Station } from './station.ts'
+import { isFault, type ManyOptions, stationsOf } from './stations.ts'
 
 /*
  * Many ledgers behind the interface of one engine. Each ledger in use has an engine of its own
@@ -32,6 +33,7 @@ interface FleetResult<Result> {
   /** The result of the first engine that succeeded. */
   readonly first: Result
   readonly failed: readonly Station[]
+  readonly asked: readonly Station[]
 }
 
 /** The delay before another attempt to reach a ledger that was down at start(). */
@@ -84,7 +86,7 @@ export function createFleet(options: ManyOptions): Engine {
     for (const given of inlines)
       if (sources.has(given.source))
         given.doors = station.engine.inline(given.source, given.handler, given.options)
-    if (isWorking) void startPersistently(station)
+    if (isWorking || stations.replacesOthers(station)) void openPersistently(station)
   }
 
   /** One engine refuses all sources that are not configured. */
@@ -95,7 +97,7 @@ export function createFleet(options: ManyOptions): Engine {
     const [first] = stations.all
     if (first && !Object.hasOwn(options.sources, source)) return first.engine
     const tenant = options.sources[source]?.tenant
-    const why = `tenant "${tenant}" is being moved, or the home ledger ${stations.home} is down and no ledger records the tenant as its own`
+    const why = `tenant "${tenant}" is being moved, or it cannot be placed while ${stations.home} or a ledger of \`also\` is down`
     throw new HookonceError('LEDGER_DOWN', why)
   }
 
@@ -105,13 +107,14 @@ export function createFleet(options: ManyOptions): Engine {
    */
   async function withEach<Result>(act: (engine: Engine) => Promise<Result>): Promise<FleetResult<Result>> {
     await place()
-    const results = await Promise.allSettled(stations.all.map(({ engine }) => act(engine)))
+    const all = [...stations.all]
+    const results = await Promise.allSettled(all.map(({ engine }) => act(engine)))
     const failures = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
     const done = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     const fault = failures.find(isFault)
     if (fault !== undefined || done.length === 0) throw fault ?? failures[0]
-    const failed = stations.all.filter((_, at) => results[at]?.status === 'rejected')
-    return { first: done[0] as Result, failed }
+    const failed = all.filter((_, at) => results[at]?.status === 'rejected')
+    return { first: done[0] as Result, failed, asked: all }
   }
 
   /**
@@ -129,25 +132,27 @@ export function createFleet(options: ManyOptions): Engine {
   // --- work
 
   async function startAll(): Promise<void> {
-    const { failed } = await withEach((engine) => engine.start())
+    const { failed, asked } = await withEach((engine) => engine.start())
     isWorking = true
-    for (const station of failed) void startPersistently(station)
+    const missed = stations.all.filter((station) => !asked.includes(station))
+    for (const station of [...failed, ...missed]) void openPersistently(station)
   }
 
-  async function startPersistently({ ledger, engine }: Station): Promise<void> {
-    await untilDone(`starting to work on the ledger ${ledger}`, () => engine.start())
-  }
-
-  /** Tries until it succeeds, or the fleet stops. */
-  async function untilDone(doing: string, work: () => Promise<void>): Promise<void> {
+  /** Tries until it succeeds, the engine is replaced, or the fleet stops. */
+  async function openPersistently(station: Station): Promise<void> {
+    const { ledger, engine } = station
     const { signal } = stopped
-    while (!signal.aborted) {
+    const isOver = (): boolean => signal.aborted || !stations.all.includes(station)
+    while (!isOver()) {
       await delay(TRY_AGAIN_MS, undefined, { signal, ref: false }).catch(() => undefined)
-      if (signal.aborted) return
+      if (isOver()) return
       try {
-        return await work()
+        await (isWorking ? engine.start() : engine.open())
+        if (!isOver()) stations.takeOver(station)
+        return
       } catch (error) {
-        if (!signal.aborted) observer.trouble({ doing, error })
+        const doing = `${isWorking ? 'starting to work on' : 'opening'} the ledger ${ledger}`
+        if (!isOver()) observer.trouble({ doing, error })
       }
     }
   }
@@ -158,7 +163,7 @@ export function createFleet(options: ManyOptions): Engine {
     await following
     await stations.settled()
     const engines = [...stations.all.map(({ engine }) => engine), ...detached]
-    await Promise.all(engines.map((engine) => engine.stop(drainMs)))
+    await Promise.all([...engines.map((engine) => engine.stop(drainMs)), stations.retired.stop(drainMs)])
     await stations.directory.close()
   }
 
@@ -232,7 +237,7 @@ export function createFleet(options: ManyOptions): Engine {
         ledger,
         snapshot: await engine.snapshot(),
       }))
-      return mergeLedgers(await Promise.all(snapshots))
+      return mergeLedgers([...(await Promise.all(snapshots)), ...(await stations.retired.snapshots())])
     },
   }
 

@@ -11,16 +11,12 @@ import { isolation } from '../work/isolation.ts'
 import { sharedRoom } from '../work/room.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { requireDatabase } from './preconditions.ts'
+import { type RetiredEngines, retiredEngines } from './retired.ts'
+import type { Station } from './station.ts'
 import { findPlaces } from './tenant-places.ts'
 import { isolationMs, type ProcessShare } from './work.ts'
 
 export type ManyOptions = CheckedOptions & { readonly ledgers: LedgersOptions }
-
-/** The engine of one ledger, with the sources of the tenants that live there. */
-export interface Station {
-  readonly ledger: string
-  readonly engine: Engine
-}
 
 /** The engines of a process, and the sources of each. */
 export interface Stations {
@@ -48,6 +44,14 @@ export interface Stations {
   refresh(): Promise<void>
   /** Routes a source to an engine that uses no ledger. */
   detach(source: string, engine: Engine): void
+  /** Whether the ledger has older engines, whose sources this one can take over. */
+  replacesOthers(station: Station): boolean
+  /**
+   * Gives the sources of the older engines of the ledger to this one, and retires them: a ledger
+   * has one engine, however many tenants arrive. Call it when the engine has opened.
+   */
+  takeOver(station: Station): void
+  readonly retired: RetiredEngines
 }
 
 interface StationsOptions {
@@ -76,11 +80,16 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
         schema: name,
         maxConnections: handlersConnections(options.maxConnections, names.length),
         isOneOfMany: true,
+        isDirectory: true,
         onNotice: (notice) => observer.warning?.(notice),
       })
     },
   })
   const detached = new Set<string>()
+  const retired = retiredEngines(
+    () => Math.max(0, ...subscriptions.map((one) => one.options.timeoutMs)),
+    observer,
+  )
   /** Tenants that were moved while this process ran. */
   const moved = new Set<string>()
   let share: ProcessShare | undefined
@@ -104,10 +113,14 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     // The entry of a moved tenant is outdated. The record is authoritative.
     const entries = Object.entries(ledgers.tenants).filter(([tenant]) => !moved.has(tenant))
     const current = { ...ledgers, tenants: Object.fromEntries(entries) }
-    const found = await findPlaces({ schema, ledgers: current, tenants, tables })
+    const onUnplaced = (unplaced: readonly string[], error: unknown): void =>
+      observer.trouble({ doing: `placing the new tenants ${unplaced.join(', ')}`, error })
+    const found = await findPlaces({ schema, ledgers: current, tenants, tables, onUnplaced })
     const byLedger = new Map<string, string[]>()
     for (const [tenant, ledger] of found) byLedger.set(ledger, [...(byLedger.get(ledger) ?? []), tenant])
     for (const [ledger, own] of byLedger) add(ledger, own)
+    const inUse = new Set(routes.values())
+    for (const station of [...all]) if (!inUse.has(station.engine)) retire(station)
     if (options.migrate === 'auto') making ??= makeOthers()
   }
 
@@ -126,12 +139,24 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     )
   }
 
-  function add(ledger: string, tenants: readonly string[]): void {
-    const sources = new Set(
-      Object.entries(options.sources).flatMap(([source, { tenant }]) =>
-        !routes.has(source) && tenants.includes(tenant) ? [source] : [],
-      ),
+  function olderThan(station: Station): Station[] {
+    return all.slice(0, all.indexOf(station)).filter(({ ledger }) => ledger === station.ledger)
+  }
+
+  function retire(station: Station): void {
+    const at = all.indexOf(station)
+    if (at >= 0) all.splice(at, 1)
+    retired.add(station)
+  }
+
+  function add(ledger: string, arriving: readonly string[]): void {
+    const added = Object.entries(options.sources).flatMap(([source, { tenant }]) =>
+      !routes.has(source) && arriving.includes(tenant) ? [source] : [],
     )
+    const older = new Set(all.filter((one) => one.ledger === ledger).map(({ engine }) => engine))
+    const before = [...routes].flatMap(([source, engine]) => (older.has(engine) ? [source] : []))
+    const sources = new Set([...before, ...added])
+    const tenants = [...new Set([...sources].flatMap((source) => options.sources[source]?.tenant ?? []))]
     share ??= {
       room: sharedRoom(options.concurrency),
       isolation: isolation(
@@ -156,11 +181,12 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
           tenants.filter((tenant) => places.get(tenant) === ledger),
         ),
     })
-    for (const tenant of tenants) places.set(tenant, ledger)
+    for (const tenant of arriving) places.set(tenant, ledger)
     const station = { ledger, engine }
-    onNew(station, sources)
     all.push(station)
-    for (const source of sources) routes.set(source, engine)
+    // The older engines keep their sources until this one has opened.
+    for (const source of added) routes.set(source, engine)
+    onNew(station, sources)
   }
 
   function warnOfEntry(tenant: string, ledger: string): void {
@@ -206,6 +232,14 @@ export function stationsOf({ options, subscriptions, observer, onNew }: Stations
     detach(source, engine) {
       detached.add(source)
       routes.set(source, engine)
+    },
+    retired,
+    replacesOthers: (station) => olderThan(station).length > 0,
+    takeOver(station) {
+      const older = olderThan(station)
+      const engines = new Set(older.map(({ engine }) => engine))
+      for (const [source, engine] of routes) if (engines.has(engine)) routes.set(source, station.engine)
+      for (const one of older) retire(one)
     },
   }
 }

@@ -4,6 +4,7 @@ import { readPlaces, recordPlaces, tenantsIn } from '../ledger/places/places.ts'
 import { hasTable } from '../ledger/read/schema.ts'
 import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, hashedLedger, type LedgersOptions, ledgerNames } from '../model/ledger-names.ts'
+import { isDown } from '../operate/across.ts'
 
 /*
  * Finds the ledger of each tenant:
@@ -12,7 +13,8 @@ import { allLedgerNames, hashedLedger, type LedgersOptions, ledgerNames } from '
  *
  * The result is recorded before it is used. An entry that contradicts the record is an error: a
  * tenant moves only by `hookonce ledgers move`. While the home ledger is down, a ledger that
- * records a tenant as its own is enough.
+ * records a tenant as its own is enough. While a ledger of `also` is down, which may know a new
+ * tenant, only new tenants wait.
  */
 
 export interface PlacesQuestion {
@@ -21,6 +23,8 @@ export interface PlacesQuestion {
   readonly tenants: readonly string[]
   /** Opens a ledger. */
   tables(name: string): Promise<LedgerTables>
+  /** Called with new tenants that cannot be placed while a ledger of `also` is down. */
+  onUnplaced(tenants: readonly string[], error: unknown): void
 }
 
 /** The name of the ledger of each tenant. A tenant without an entry cannot be placed now. */
@@ -47,7 +51,11 @@ export async function findPlaces(question: PlacesQuestion): Promise<Places> {
   checked(recorded, question)
   if (missing.length === 0) return recorded
   await refuseForgottenLedger(tables, { schema, ledgers, missing })
-  const chosen = await firstPlaces(question, missing)
+  const chosen = await firstPlaces(question, missing).catch((error: unknown) => {
+    if (recorded.size === 0 || !isDown(error)) throw error
+    question.onUnplaced(missing, error)
+    return new Map<string, string>()
+  })
   for (const { tenant, ledger } of await recordPlaces(tables.pool, chosen)) recorded.set(tenant, ledger)
   return checked(recorded, question)
 }

@@ -110,6 +110,7 @@ export function workStages(
     // Stops the upkeep in parallel: a chore in progress must not delay the drain of the handlers.
     async stop(drainMs) {
       await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
+      room?.leave()
     },
   }
 }

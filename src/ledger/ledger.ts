@@ -82,6 +82,8 @@ export interface LedgerOptions {
   readonly masterKeys?: readonly MasterKey[]
   /** Whether the process has other ledgers too. Then its pools are smaller. */
   readonly isOneOfMany?: boolean
+  /** Whether no engine uses these connections. Then few are enough. */
+  readonly isDirectory?: boolean
   /** Whether a relay also uses this ledger. */
   readonly relays?: boolean
   /** Reports why opening an embedded ledger takes long. */
@@ -118,6 +120,11 @@ const ALONE: PoolSizes = {
  * enough: one each for accepts, claims, settlements, heartbeats and upkeep.
  */
 const ONE_OF_MANY: PoolSizes = { engine: 5, writes: 2, relay: 1, readings: 2, operators: 2 }
+/**
+ * A process with several ledgers opens each of them once more: one connection for the record of the
+ * places, one for calls of the program. Operators use the connections of this opening only.
+ */
+const OF_DIRECTORY = 2
 /** Wakes the claim loop. */
 const LISTEN_CONNECTIONS = 1
 /** A handler may hold one while another begins. */
@@ -134,7 +141,8 @@ export function handlersConnections(maxConnections: number, ledgers: number): nu
  */
 export function connectionsPerProcess(maxConnections: number, ledgers = 1): number {
   const { engine, writes, relay, readings, operators } = ledgers === 1 ? ALONE : ONE_OF_MANY
-  const ownUse = engine + writes + relay + readings + operators + LISTEN_CONNECTIONS
+  const directory = ledgers === 1 ? 0 : OF_DIRECTORY
+  const ownUse = engine + writes + relay + readings + operators + LISTEN_CONNECTIONS + directory
   return ledgers * (ownUse + handlersConnections(maxConnections, ledgers))
 }
 
@@ -185,7 +193,7 @@ async function connect(
   }
   const { schema } = options
   const sizes = options.isOneOfMany ? ONE_OF_MANY : ALONE
-  const max = sizes.engine + (options.relays ? sizes.relay : 0)
+  const max = options.isDirectory ? OF_DIRECTORY : sizes.engine + (options.relays ? sizes.relay : 0)
   const remember = options.prepare === 'on'
   const limited = remember ? limitIdle : (opened: pg.Pool) => opened
   const opened = (more: pg.PoolConfig): pg.Pool =>

@@ -17,6 +17,14 @@ test('slots are kept for a worker that has none', () => {
   expect(takeAll(quiet)).toBe(2)
 })
 
+test('no slots are kept for a worker that has left', () => {
+  const shared = sharedRoom(16)
+  const [loud, ended] = [shared.join(), shared.join()]
+  ended.leave()
+  ended.leave()
+  expect(takeAll(loud)).toBe(16)
+})
+
 test('with few slots per worker, some are kept for those that have none', () => {
   const shared = sharedRoom(8)
   const [loud, first, second] = Array.from({ length: 8 }, () => shared.join())

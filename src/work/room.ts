@@ -8,6 +8,8 @@ export interface Room {
   refused(): void
   /** Registers a function, called when another worker gives slots back after this one was refused. */
   onFreed(call: () => void): void
+  /** Keeps no more slots for the worker, which has ended. */
+  leave(): void
 }
 
 /** The slots of a process with one worker. */
@@ -22,6 +24,7 @@ export function ownRoom(total: number): Room {
     },
     refused: () => undefined,
     onFreed: () => undefined,
+    leave: () => undefined,
   }
 }
 
@@ -107,6 +110,10 @@ export function sharedRoom(total: number, now: () => number = () => performance.
         },
         onFreed(call) {
           member.freed = call
+        },
+        leave() {
+          const at = members.indexOf(member)
+          if (at >= 0) members.splice(at, 1)
         },
       }
     },

@@ -81,6 +81,7 @@ export async function copyTenant({ from, to, shards, tenant, beforeBatch }: Copy
       }
   }
   await run(to, FORGET_LIMITERS, [tenant])
+  await run(to, FORGET_SWEEPS, [])
 }
 
 /**
@@ -149,6 +150,8 @@ const LANES_OF_MESSAGES = `select distinct lane from ledger.outbox
   where shard = $1 and id = any ($2) and state = 'waiting'`
 /* The processes that use the new ledger register their limiters there. */
 const FORGET_LIMITERS = 'update ledger.subscriber set limiter = null, held_at = null where tenant = $1'
+/* The bodies that came may be older than the marks of the sweeps there. */
+const FORGET_SWEEPS = 'delete from ledger.sweep'
 const INSERT_AUDIT = `insert into ledger.audit overriding system value
   select (json_populate_record(a, json_build_object('id', nextval(pg_get_serial_sequence('ledger.audit', 'id'))))).*
   from json_populate_recordset(null::ledger.audit, $1::json) a`

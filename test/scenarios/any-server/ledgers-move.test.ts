@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
+import { operatorsOf } from '../../../src/hookonce.ts'
+import { inTransaction } from '../../../src/ledger/driver/in-transaction.ts'
+import { connectionsPerProcess } from '../../../src/ledger/ledger.ts'
+import { isSet } from '../../../src/ledger/ledger-set.ts'
+import { markedPlace, replacePlace, replacePlaceIn } from '../../../src/ledger/places/places.ts'
+import { sweepBodies } from '../../../src/ledger/receipts/retention.ts'
 import { type MoveStep, moveTenant } from '../../../src/operate/move-tenant.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { fleetHooks } from '../../support/fleet.ts'
 import {
   type CountedHooks,
   counting,
@@ -65,6 +72,26 @@ test('a move copies large bodies in small batches', async () => {
   )
   expect(copied).toEqual([1, 4, 4].map((rows) => ({ rows, whole: true })))
   expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
+})
+
+test('an old body that a move brings is swept in the new ledger', async () => {
+  const db = await freshDatabase()
+  const { set } = await counting(db)
+  await db.rows(
+    `insert into hookonce_1.receipt (id, shard, secret, tenant, source, event_key, event_type, body, received_at)
+     values (gen_random_uuid(), 1, 1, 'alpha', 'alpha', 'old', 'x', 'text', now() - interval '60 days')`,
+  )
+  // There, the sweeps have passed the age of this body.
+  await db.rows(
+    `insert into hookonce_2.sweep (shard, bodies_swept_to) values (1, now() - interval '40 days')`,
+  )
+  await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, MOVE_REASON)
+  const target = await set.members.find(({ name }) => name === 'hookonce_2')?.tables()
+  if (!target) throw new Error('hookonce_2 is missing')
+  await sweepBodies(target.pool, 1, 10)
+  expect(await db.rows(`select body from hookonce_2.receipt where event_key = 'old'`)).toEqual([
+    { body: null },
+  ])
 })
 
 test('a move that dies at any step continues when it is started again', async () => {
@@ -165,4 +192,65 @@ test('a move that is cancelled while it copies ends, and leaves no copy', async 
   expect(await rowsOf(db, 'hookonce_2', 'alpha')).toBe(0)
   await deliverUntilAccepted(hooks, 'alpha', 'evt_3')
   await until('it is processed', async () => (await processedIn(db, 'hookonce_1')) === 3)
+})
+
+test('of two commands that change the same place at once, the second one fails', async () => {
+  const db = await freshDatabase()
+  const { set } = await counting(db)
+  const home = await set.members[0]?.tables()
+  const read = home && (await markedPlace(home.pool, 'alpha'))
+  if (!read) throw new Error('the place of alpha is missing')
+  const waiting = `select count(*) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%tenant_place%'`
+  let second: Promise<unknown> | undefined
+  await inTransaction(home.pool, async (client) => {
+    await replacePlaceIn(client, read, { ledger: 'hookonce_1', movingTo: 'hookonce_0' })
+    second = expect(replacePlace(home.pool, read, { ledger: 'hookonce_2' })).rejects.toThrow(
+      'another command',
+    )
+    await until('the second command waits', () => db.number(waiting))
+    await client.query('commit')
+  })
+  await second
+  expect(await recordOf(db)).toEqual([{ ledger: 'hookonce_1', moving_to: 'hookonce_0', moved_from: null }])
+})
+
+test('a ledger keeps one engine and a bounded number of connections when tenants arrive', async () => {
+  const db = await freshDatabase()
+  const tenants = ['alpha', 'beta', 'gamma', 'delta']
+  const places = Object.fromEntries(tenants.map((tenant) => [tenant, 'hookonce_1']))
+  const handled: string[] = []
+  const hooks = fleetHooks(db, tenants, { ledgers: { count: 3, tenants: places } })
+  for (const tenant of tenants) hooks.on(tenant, '*', ({ key }) => void handled.push(`${tenant} ${key}`))
+  await hooks.start()
+  const set = await operatorsOf(hooks)
+  if (!isSet(set)) throw new Error('there is only one ledger')
+
+  let most = 0
+  async function deliverAll(id: string): Promise<void> {
+    await Promise.all(tenants.map((tenant) => deliverUntilAccepted(hooks, tenant, id)))
+    const open = await db.number(
+      `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'hookonce'`,
+    )
+    most = Math.max(most, open)
+  }
+  const workersOf = (ledger: string): Promise<number> =>
+    db.number(`select count(*) from ${ledger}.worker where dead_at is null and lease_until > now()`)
+
+  await deliverAll('before')
+  for (const tenant of tenants) {
+    await moveTenant(set, { tenant, to: 'hookonce_2' }, MOVE_REASON)
+    await deliverAll(`moved_${tenant}`)
+  }
+  await until('one engine works there', async () => (await workersOf('hookonce_2')) === 1)
+  await until('none is left here', async () => (await workersOf('hookonce_1')) === 0)
+  await deliverAll('after')
+  expect(most).toBeLessThanOrEqual(connectionsPerProcess(4, 3))
+  const ids = ['before', ...tenants.map((tenant) => `moved_${tenant}`), 'after']
+  const expected = tenants.flatMap((tenant) => ids.map((id) => `${tenant} ${id}`))
+  await until('all ran', () => handled.length === expected.length)
+  expect(handled.sort()).toEqual(expected.sort())
+  // The counters of the replaced engines remain.
+  const received = [...(await hooks.metrics()).matchAll(/^hookonce_received_total{.*} (\d+)$/gm)]
+  expect(received.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(expected.length)
 })

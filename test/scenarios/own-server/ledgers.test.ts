@@ -5,8 +5,10 @@ import { reporting } from '../../../src/operate/across.ts'
 import { rotateEncryption } from '../../../src/operate/encryption.ts'
 import { listEvents } from '../../../src/operate/events.ts'
 import { readEvent } from '../../../src/operate/receipt.ts'
+import { adminApi, expectProblem } from '../../support/admin-api.ts'
 import { newKey, REASON } from '../../support/encryption.ts'
 import { deliverTo, fleetHooks, PLACES, TENANTS } from '../../support/fleet.ts'
+import { configTo, deliver, destination } from '../../support/gateway.ts'
 import { ownServer } from '../../support/own-server.ts'
 import { until } from '../../support/until.ts'
 
@@ -58,6 +60,42 @@ test('one of three servers dies: the others continue, and it resumes', async () 
   await home.start()
   await until('alpha is served again', async () => (await deliverTo(later, 'alpha', 'evt_3')) === 202)
   await until('alpha ran', () => handled.includes('alpha evt_3'))
+})
+
+test('while the home ledger is down, the admin token of the environment reads the other ledgers', async () => {
+  const [home, second] = await Promise.all([ownServer(), ownServer()])
+  const placement = { hookonce_1: 'env:SECOND_URL' }
+  const ledgers = { count: 2, placement, tenants: { default: 'hookonce_1' } }
+  const config = { ...configTo((await destination()).url), ledgers }
+  const env = { SECOND_URL: second.db.url }
+  const { port, get, token } = await adminApi({ db: home.db, config, env })
+  expect(await deliver(port, 'evt_1')).toBe(202)
+  const stored = await token({ name: 'reader', role: 'viewer' })
+  expect(await get('/events', { token: stored })).toMatchObject({ status: 200 })
+
+  await home.stop()
+  const answer = await get('/events')
+  expect(answer).toMatchObject({ status: 200, json: { data: [{ eventKey: 'evt_1' }] } })
+  expect(answer.headers.get('hookonce-unreachable-ledgers')).toBe('hookonce_0')
+  // Stored tokens are in the home ledger.
+  expectProblem(await get('/events', { token: stored }), 503, 'LEDGER_DOWN')
+})
+
+test('while a ledger of `also` is down, only new tenants wait', async () => {
+  const [home, second] = await Promise.all([ownServer(), ownServer()])
+  const ledgers = { count: 2, also: ['hookonce'], placement: { hookonce: second.db.url } }
+  const before = fleetHooks(home.db, ['alpha'], { ledgers })
+  before.on('alpha', '*', () => undefined)
+  expect(await deliverTo(before, 'alpha', 'evt_1')).toBe(202)
+  await before.stop()
+
+  await second.stop()
+  const hooks = fleetHooks(home.db, ['alpha', 'beta'], { ledgers })
+  for (const tenant of ['alpha', 'beta']) hooks.on(tenant, '*', () => undefined)
+  expect(await deliverTo(hooks, 'alpha', 'evt_2')).toBe(202)
+  expect(await deliverTo(hooks, 'beta', 'evt_2')).toBe(503)
+  await second.start()
+  await until('the new tenant is placed', async () => (await deliverTo(hooks, 'beta', 'evt_2')) === 202)
 })
 
 test('a rotation of the master key fails while a ledger is down, and is repeated', async () => {
