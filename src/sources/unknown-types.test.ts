@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { custom, github, shopify, stripe } from './index.ts'
+import { clerk, custom, github, openai, resend, shopify, stripe } from './index.ts'
 import { unknownTypes } from './unknown-types.ts'
+
+const WHSEC = `whsec_${Buffer.alloc(32).toString('base64')}`
 
 const sources = {
   stripe: stripe({ secret: 'whsec_x' }),
   github: github({ secret: 'x' }),
   shopify: shopify({ secret: 'x' }),
+  clerk: clerk({ secret: WHSEC }),
+  openai: openai({ secret: WHSEC }),
+  resend: resend({ secret: WHSEC }),
 }
 const messages = (source: keyof typeof sources, ...patterns: string[]): string[] =>
   unknownTypes(sources[source], patterns, '.on()').map(({ message }) => message)
@@ -21,6 +26,9 @@ describe('a type that the provider does not document', () => {
     ['github', 'pull_requests.opened', 'pull_request.opened'],
     ['shopify', 'order/paid', 'orders/paid'],
     ['shopify', 'orders/cancel', 'orders/cancelled'],
+    ['clerk', 'users.created', 'user.created'],
+    ['openai', 'batch.canceled', 'batch.cancelled'],
+    ['resend', 'email.bounce', 'email.bounced'],
   ] as const)('%s: %s means %s', (source, given, meant) => {
     const [message] = messages(source, given)
     expect(message).toContain(`"${given}" (did you mean "${meant}"?)`)
@@ -39,6 +47,9 @@ test.each([
   ['stripe', ['invoice.paid', 'invoice.*', '*', '*.created', 'v2.core.account.created', 'v1.*']],
   ['github', ['push', 'pull_request.opened', 'repository_dispatch.deploy', 'repository_dispatch.d*']],
   ['shopify', ['orders/paid', 'orders/*', '*/create', 'shop/redact', 'Product/update']],
+  ['clerk', ['user.created', 'organization.*']],
+  ['openai', ['response.completed', 'batch.*']],
+  ['resend', ['email.bounced', 'inbox.thread.*']],
 ] as const)('%s: documented types cause no warning', (source, patterns) => {
   expect(messages(source, ...patterns)).toEqual([])
 })

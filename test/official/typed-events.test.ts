@@ -1,10 +1,16 @@
+import type { WebhookEvent as ClerkEvent, UserJSON } from '@clerk/backend'
 import type { EmitterWebhookEvent, EmitterWebhookEventName } from '@octokit/webhooks'
 import type { EventPayloadMap, IssuesOpenedEvent, PushEvent } from '@octokit/webhooks-types'
 import type { restResources } from '@shopify/shopify-api/rest/admin/2025-10'
+import type OpenAI from 'openai'
+import type { EmailBouncedEvent, WebhookEventPayload as ResendEvent } from 'resend'
 import type Stripe from 'stripe'
 import { expect, expectTypeOf, it } from 'vitest'
 import { hookonce } from '../../src/index.ts'
-import { github, shopify, stripe } from '../../src/sources/index.ts'
+import { clerkEventTypes } from '../../src/sources/event-types/clerk.ts'
+import { openaiEventTypes } from '../../src/sources/event-types/openai.ts'
+import { resendEventTypes } from '../../src/sources/event-types/resend.ts'
+import { clerk, github, openai, resend, shopify, stripe } from '../../src/sources/index.ts'
 
 /*
  * Handlers with the types of the providers' SDKs. types.test.ts compiles this file, which is the
@@ -16,6 +22,8 @@ type Order = Pick<InstanceType<(typeof restResources)['Order']>, 'id' | 'email' 
 
 type ByName = { [Name in EmitterWebhookEventName]: EmitterWebhookEvent<Name>['payload'] }
 
+const WHSEC = `whsec_${Buffer.alloc(32).toString('base64')}`
+
 const hooks = hookonce({
   database: 'postgres://never.used:1/x',
   sources: {
@@ -23,6 +31,10 @@ const hooks = hookonce({
     github: github<EventPayloadMap>({ secret: 'x' }),
     octokit: github<ByName>({ secret: 'x' }),
     shopify: shopify<{ 'orders/paid': Order }>({ secret: 'x' }),
+    clerk: clerk<ClerkEvent>({ secret: WHSEC }),
+    openai: openai<OpenAI.Webhooks.UnwrapWebhookEvent>({ secret: WHSEC }),
+    resend: resend<ResendEvent>({ secret: WHSEC }),
+    untyped: resend({ secret: WHSEC }),
   },
 })
 
@@ -61,4 +73,40 @@ it('GitHub: with the types of @octokit/webhooks', () => {
 
 it('Shopify: an event has the payload of its topic', () => {
   hooks.on('shopify', 'orders/paid', ({ object }) => expectTypeOf(object).toEqualTypeOf<Order>())
+})
+
+it('Clerk: an event has the data of its type, and the list is that of the SDK', () => {
+  hooks.on('clerk', ['user.created', 'organization.deleted'], (event) => {
+    if (event.type === 'user.created') expectTypeOf(event.object).toEqualTypeOf<UserJSON>()
+    else expectTypeOf(event.object.deleted).toEqualTypeOf<boolean>()
+  })
+  // @ts-expect-error: Clerk has no such type
+  expect(() => hooks.on('clerk', 'user.create', () => undefined)).not.toThrow()
+  expectTypeOf<(typeof clerkEventTypes)[number]>().toEqualTypeOf<ClerkEvent['type']>()
+  expect(clerkEventTypes).toContain('user.created')
+})
+
+it('OpenAI: an event has the data of its type, and the list is that of the SDK', () => {
+  hooks.on('openai', 'realtime.call.incoming', ({ object }) =>
+    expectTypeOf(object).toEqualTypeOf<OpenAI.Webhooks.RealtimeCallIncomingWebhookEvent['data']>(),
+  )
+  hooks.on('openai', 'batch.*', ({ payload }) =>
+    expectTypeOf(payload.type).toEqualTypeOf<
+      'batch.cancelled' | 'batch.completed' | 'batch.expired' | 'batch.failed'
+    >(),
+  )
+  expectTypeOf<(typeof openaiEventTypes)[number]>().toEqualTypeOf<
+    OpenAI.Webhooks.UnwrapWebhookEvent['type']
+  >()
+  expect(openaiEventTypes).toContain('batch.failed')
+})
+
+it('Resend: an event has the data of its type, and the list is that of the SDK', () => {
+  hooks.on('resend', 'email.bounced', ({ object }) =>
+    expectTypeOf(object).toEqualTypeOf<EmailBouncedEvent['data']>(),
+  )
+  // Without types of the SDK, any type compiles.
+  hooks.on('untyped', 'email.new', ({ object }) => expectTypeOf(object).toBeUnknown())
+  expectTypeOf<(typeof resendEventTypes)[number]>().toEqualTypeOf<ResendEvent['type']>()
+  expect(resendEventTypes).toContain('email.bounced')
 })

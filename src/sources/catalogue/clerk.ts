@@ -1,7 +1,10 @@
-import { provider } from '../provider.ts'
+import type { EnvelopeProvider } from '../envelope-provider.ts'
+import { clerkEventTypes } from '../event-types/clerk.ts'
+import { typedProvider } from '../provider.ts'
+import type { ListedType } from '../typed-events.ts'
 import { standardSignature } from './standard-webhooks.ts'
 
-export const clerk = provider({
+export const clerk: EnvelopeProvider<ClerkEventType> = typedProvider({
   provider: 'clerk',
   about: {
     name: 'Clerk',
@@ -27,7 +30,11 @@ export const clerk = provider({
     objectId: 'json:data.id',
     occurredAt: { at: 'json:timestamp', unit: 'ms' },
     object: 'json:data',
+    types: clerkEventTypes,
   },
   retryWindowHours: 7 * 24,
   answerWithinSeconds: 15,
 })
+
+/** The types of this version's list, for completion. Any other type is allowed. */
+export type ClerkEventType = ListedType<typeof clerkEventTypes> | (string & {})

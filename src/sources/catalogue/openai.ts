@@ -1,7 +1,10 @@
-import { provider } from '../provider.ts'
+import type { EnvelopeProvider } from '../envelope-provider.ts'
+import { openaiEventTypes } from '../event-types/openai.ts'
+import { typedProvider } from '../provider.ts'
+import type { ListedType } from '../typed-events.ts'
 import { standardSignature } from './standard-webhooks.ts'
 
-export const openai = provider({
+export const openai: EnvelopeProvider<OpenAIEventType> = typedProvider({
   provider: 'openai',
   about: {
     name: 'OpenAI',
@@ -28,6 +31,10 @@ export const openai = provider({
     objectId: 'json:data.id',
     occurredAt: { at: 'json:created_at', unit: 's' },
     object: 'json:data',
+    types: openaiEventTypes,
   },
   retryWindowHours: 7 * 24,
 })
+
+/** The types of this version's list, for completion. Any other type is allowed. */
+export type OpenAIEventType = ListedType<typeof openaiEventTypes> | (string & {})

@@ -1,7 +1,10 @@
-import { provider } from '../provider.ts'
+import type { EnvelopeProvider } from '../envelope-provider.ts'
+import { resendEventTypes } from '../event-types/resend.ts'
+import { typedProvider } from '../provider.ts'
+import type { ListedType } from '../typed-events.ts'
 import { standardSignature } from './standard-webhooks.ts'
 
-export const resend = provider({
+export const resend: EnvelopeProvider<ResendEventType> = typedProvider({
   provider: 'resend',
   about: {
     name: 'Resend',
@@ -30,7 +33,11 @@ export const resend = provider({
     objectId: ['json:data.email_id', 'json:data.id'],
     occurredAt: { at: 'json:created_at', unit: 'iso' },
     object: 'json:data',
+    types: resendEventTypes,
   },
   retryWindowHours: 7 * 24,
   acceptedStatus: 200,
 })
+
+/** The types of this version's list, for completion. Any other type is allowed. */
+export type ResendEventType = ListedType<typeof resendEventTypes> | (string & {})

@@ -2,14 +2,17 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { sign, stripe } from 'hookonce/sources'
+import { custom, hookdeck, type SigningSource, sign, stripe, svix } from 'hookonce/sources'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { invoiceHooks } from '../../../examples/migrate/processed-events.ts'
 import { queueHooks } from '../../../examples/migrate/queue.ts'
 import { redisApp } from '../../../examples/migrate/redis-set-nx.ts'
-import { cli, temporaryDirectory } from '../../support/cli.ts'
+import { twoSignatureApp } from '../../../examples/migrate/two-signatures.ts'
+import { cli, startCli, temporaryDirectory } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
+import { configFile, configTo, deliver, ENV, FORWARD_SECRET, serveArgs } from '../../support/gateway.ts'
+import { listening } from '../../support/listening-server.ts'
 import { until } from '../../support/until.ts'
 
 /* The promises of the pages in docs/migrate/, tested with the code that they show. */
@@ -166,3 +169,57 @@ test('the work that Redis marked runs as an effect, once per invoice', async () 
   )
   expect(fulfilled).toEqual(['in_1'])
 })
+
+const oldServices: Record<string, SigningSource> = {
+  Hookdeck: hookdeck({ secret: 'the-signing-secret' }),
+  'Svix Ingest': svix({ secret: `whsec_${Buffer.alloc(32, 's').toString('base64')}` }),
+  Convoy: custom({
+    provider: 'convoy',
+    secret: 'the-endpoint-secret',
+    signature: { algorithm: 'hmac-sha256', header: 'x-convoy-signature', encoding: 'hex' },
+    event: { key: 'json:id' },
+  }),
+}
+
+test.each(Object.entries(oldServices))(
+  'an app behind %s and hookonce takes each event once, from either or both',
+  async (_, old) => {
+    const db = await freshDatabase()
+    await tables(db)
+    const app = twoSignatureApp({
+      old,
+      forwardSecret: FORWARD_SECRET,
+      pool: db.pool,
+      work: async (tx, event) =>
+        void (await tx.query('insert into payments (invoice) values ($1)', [event.id])),
+    })
+    const url = `${await listening(app)}/hooks`
+    const gateway = startCli(serveArgs(configFile(configTo(url))), { ...ENV, DATABASE_URL: db.url })
+    const { port } = await gateway.line<{ port: number }>('port')
+    const fromOld = async (id: string, source = old): Promise<number> => {
+      const { method, headers, body } = source.deliver({ body: JSON.stringify({ id, type: 'invoice.paid' }) })
+      return (await fetch(url, { method, headers, body: Buffer.from(body) })).status
+    }
+    expect(await fromOld('evt_forged', hookdeck({ secret: 'another-secret' }))).toBe(401)
+    expect([await fromOld('evt_old'), await fromOld('evt_old'), await deliver(port, 'evt_old')]).toEqual([
+      204, 204, 202,
+    ])
+    const both = ['evt_1', 'evt_2', 'evt_3', 'evt_4'].flatMap((id) => [deliver(port, id), fromOld(id)])
+    expect(new Set(await Promise.all(both))).toEqual(new Set([202, 204]))
+    expect(await deliver(port, 'evt_new')).toBe(202)
+    await until('hookonce has forwarded its six events', async () =>
+      (await db.number(`select count(*) from hookonce.job where state = 'processed'`)) === 6
+        ? true
+        : undefined,
+    )
+    const paid = await db.rows<{ invoice: string }>('select invoice from payments order by invoice')
+    expect(paid.map(({ invoice }) => invoice)).toEqual([
+      'evt_1',
+      'evt_2',
+      'evt_3',
+      'evt_4',
+      'evt_new',
+      'evt_old',
+    ])
+  },
+)

@@ -1,0 +1,45 @@
+/**
+ * The event types of Resend.
+ *
+ * Evidence: npm:resend@6.37.0:dist/index.d.mts (WebhookEvent). A test compares
+ * the list with it.
+ */
+export const resendEventTypes = [
+  'contact.created',
+  'contact.deleted',
+  'contact.topics.updated',
+  'contact.updated',
+  'domain.created',
+  'domain.deleted',
+  'domain.updated',
+  'email.bounced',
+  'email.clicked',
+  'email.complained',
+  'email.delivered',
+  'email.delivery_delayed',
+  'email.failed',
+  'email.opened',
+  'email.received',
+  'email.scheduled',
+  'email.sent',
+  'email.suppressed',
+  'inbox.created',
+  'inbox.deleted',
+  'inbox.draft.created',
+  'inbox.draft.deleted',
+  'inbox.draft.sent',
+  'inbox.draft.updated',
+  'inbox.email.received',
+  'inbox.email.sent',
+  'inbox.thread.assigned',
+  'inbox.thread.created',
+  'inbox.thread.folder.updated',
+  'inbox.thread.labels.updated',
+  'inbox.thread.unassigned',
+  'inbox.updated',
+  'suppression.added',
+  'suppression.removed',
+  'topic.created',
+  'topic.deleted',
+  'topic.updated',
+] as const
