@@ -47,7 +47,7 @@ const { values: options } = parseArgs({
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
 /** The tests that most likely fail come first. The others run only if these pass. */
 const FIRST_FILES = 2
-const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts']
+const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts.test']
 const GUARDS = new RegExp(GUARD_FILES.join('|'))
 /** These tests kill processes and servers many times, and take minutes. */
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/
