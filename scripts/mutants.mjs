@@ -1,8 +1,8 @@
 /*
- * Removes each guard of the ledger in turn (fences, row locks, conditions on a state, durability)
- * and runs the tests that send the changed statement: some test must fail. Not part of `npm test`:
- * it takes an hour or more. A mutant that was killed is not tried again until its statement or the
- * test that killed it changes.
+ * Removes each guard of the ledger in turn (row locks, fences and states that are compared or set,
+ * durability) and runs the tests that send the changed statement: some test must fail. Not part of
+ * `npm test`: it takes an hour or more. A mutant that was killed is not tried again until its
+ * statement or the test that killed it changes.
  *
  *   npm run mutants                         every guard that is new, was changed, or survived
  *   npm run mutants -- --again              every guard
@@ -47,7 +47,7 @@ const { values: options } = parseArgs({
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
 /** The tests that most likely fail come first. The others run only if these pass. */
 const FIRST_FILES = 2
-const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts']
+const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts.test']
 const GUARDS = new RegExp(GUARD_FILES.join('|'))
 /** These tests kill processes and servers many times, and take minutes. */
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/

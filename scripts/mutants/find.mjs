@@ -1,4 +1,4 @@
-// Finds the guards in the SQL of the ledger: fences, row locks, conditions on a state, durability.
+// Finds the guards in the SQL of the ledger: row locks, fences, states, durability.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 

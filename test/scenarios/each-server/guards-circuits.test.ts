@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  claimProbe,
   dueProbe,
   failProbe,
   openCircuit,
@@ -173,6 +174,21 @@ test('a probe takes only a job that waits for a run', async () => {
   expect(await dueProbe(db.pool, question)).toBeUndefined()
   await job(9, { state: 'retrying', due_at: PAST })
   expect(await dueProbe(db.pool, question)).toEqual({ shard: 0, subscriber })
+})
+
+test('one probe is claimed at a time', async () => {
+  const { db, row, job, subscriber } = await seededLedger()
+  await row('worker', { host: 'test', pid: 1, lease_until: LATER })
+  const worker = await db.number('select id from hookonce.worker')
+  await row('limiter', { name: 'seeded', has_circuit: true, state: 'open', probe_at: PAST })
+  const limiter = await db.number('select id from hookonce.limiter')
+  for (const number of [1, 2]) await job(number, { due_at: PAST })
+  const claim = { shard: 0, subscriber, limiter, worker, withinMs: 3_600_000 }
+  expect(await claimProbe(db.pool, claim)).toMatchObject({ generation: 1 })
+  expect(await claimProbe(db.pool, claim)).toBeUndefined()
+  expect(await db.rows('select state, prober from hookonce.limiter')).toEqual([
+    { state: 'half-open', prober: worker },
+  ])
 })
 
 const SUBSCRIBER = { tenant: 'default', source: 'test', name: 'new', pattern: '*' }

@@ -192,3 +192,20 @@ test('effects that need a person are listed: unknown effects, and effects that j
     ],
   )
 })
+
+test('an unknown effect is listed with the run that made its last call', async () => {
+  const { db, row, subscriber } = await ledgerWithEffects('unknown')
+  for (const [number, fence] of [2, 3, 4].entries())
+    await row('attempt', {
+      shard: 0,
+      receipt_id: idOf(1),
+      subscriber,
+      fence,
+      number: number + 1,
+      started_at: new Date(0),
+      outcome: 'crashed',
+      error: `run ${fence} died`,
+    })
+  const listed = await unknownEffects(db.pool, 16)
+  expect(listed.map(({ call }) => call)).toMatchObject([{ attempt: 2, error: 'run 3 died' }])
+})
