@@ -39,7 +39,7 @@ export const EQUIVALENT = [
   {
     file: 'src/ledger/places/hold-tenant.ts',
     removed: "state = 'waiting'",
-    within: 'select distinct lane from ledger.outbox',
+    within: 'select distinct shard, lane from ledger.outbox',
     reason: 'skips finished messages: a lane without a waiting message is gone, or a relay will delete it',
   },
   {
