@@ -13,6 +13,8 @@ const PARAMETER = String.raw`\$\d+::[\w.]+`
 /** Inserted into a template: a constant or an argument. */
 const INSERTED = String.raw`\$\{\w+\}`
 
+const ALIAS = String.raw`(?:(?:\w+|${INSERTED})\.)?`
+
 const CASE = String.raw`case (?:(?!\bend\b)[^\0])*\bend`
 
 const STATES = String.raw`'[^']*'|\([^()]*\)|any\(${PARAMETER}\[\]\)|${PARAMETER}|${INSERTED}`
@@ -30,7 +32,7 @@ const RULES = [
   },
   {
     name: 'fence compared',
-    pattern: new RegExp(`${CONDITION}(?:\\w+\\.)?fence [=>] (${PARAMETER}|[\\w.]+\\b(?!\\())`, 'g'),
+    pattern: new RegExp(`${CONDITION}${ALIAS}fence [=>] (${PARAMETER}|[\\w.]+\\b(?!\\())`, 'g'),
     instead: ([, value]) => always(value),
   },
   {
@@ -43,7 +45,7 @@ const RULES = [
   },
   {
     name: 'state compared',
-    pattern: new RegExp(`${CONDITION}(?:\\w+\\.)?state(?:::text)? (?:=|<>|in) (${STATES})`, 'g'),
+    pattern: new RegExp(`${CONDITION}${ALIAS}state(?:::text)? (?:=|<>|in) (${STATES})`, 'g'),
     instead: ([, value]) => always(value),
   },
   {

@@ -48,6 +48,11 @@ test.each([
 
 test.each([
   ['a list of states', '`a and j.state in ${STATES} and b`', ['`a and true and b`']],
+  [
+    'a state of a named table',
+    "`case when ${j}.state <> 'x' then ${j}.a end`",
+    ['`case when true then ${j}.a end`'],
+  ],
   ['a quoted state', "`and o.state = '${state}' and a`", ['`and true and a`']],
   ['a fence', '`fence = ${fence}, a = 1`', ['`fence = fence + 0 * ${fence}, a = 1`']],
   ['durability', '`select ${DURABLE} from a`', ['`select null from a`']],

@@ -209,3 +209,17 @@ test('an unknown effect is listed with the run that made its last call', async (
   const listed = await unknownEffects(db.pool, 16)
   expect(listed.map(({ call }) => call)).toMatchObject([{ attempt: 2, error: 'run 3 died' }])
 })
+
+test('an effect that another job takes over at that moment stays with that job', async () => {
+  const { db, subscriber, locked } = await ledgerWithEffects('started', 'done')
+  const takeOver = await locked('effect', `key = 'mail:1'`)
+  await takeOver.change('subscriber = 98')
+  const handedOn = handOnEffects(db.pool, 16, { receiptIds: [idOf(1)], subscriber, to: 99 })
+  await takeOver.awaited()
+  await takeOver.commit()
+  await handedOn
+  expect(await db.rows('select key, subscriber from hookonce.effect order by key')).toEqual([
+    { key: 'mail:1', subscriber: 98 },
+    { key: 'mail:2', subscriber: 99 },
+  ])
+})

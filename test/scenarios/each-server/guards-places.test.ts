@@ -7,6 +7,7 @@ import {
   replaysOf,
   runsOf,
 } from '../../../src/ledger/places/hold-tenant.ts'
+import { markedPlace } from '../../../src/ledger/places/places.ts'
 import { copyTenant } from '../../../src/ledger/places/tenant-rows.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { idOf, LEASED, seededLedger } from '../../support/seeded-ledger.ts'
@@ -73,6 +74,13 @@ describe('a tenant that is held', () => {
       })
     expect(await replaysOf(db.pool, 'default')).toBe(1)
   })
+})
+
+test('the place of a tenant is locked until its move has recorded the next one', async () => {
+  const { row, inOpenTransaction, isLocked } = await seededLedger()
+  await row('tenant_place', { tenant: 'default', ledger: 'one' })
+  await inOpenTransaction((client) => markedPlace(client, 'default'))
+  expect(await isLocked('tenant_place', `tenant = 'default'`)).toBe(true)
 })
 
 test('a small row is locked until its copy is committed', async () => {
