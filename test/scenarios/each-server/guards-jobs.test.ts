@@ -198,11 +198,14 @@ test('an accept returns the jobs that it could not lease, and no others', async 
 test('only jobs that wait for a run are due', async () => {
   const { db, subscriber, job } = await seededLedger()
   for (const [index, state] of ['processing', 'processed', 'failed', 'attention'].entries())
-    await job(index + 1, { state })
+    for (const [suspects, columns] of [{ state }, suspect(state)].entries())
+      await job(10 * suspects + index, columns)
   expect(await dueShards(db.pool, { shards: 16, subscribers: [subscriber] })).toEqual([])
   expect(await dueSuspects(db.pool, [subscriber])).toEqual([])
-  await job(9, { state: 'retrying' })
+  await job(20, { state: 'retrying' })
+  await job(21, suspect())
   expect(await dueShards(db.pool, { shards: 16, subscribers: [subscriber] })).toHaveLength(1)
+  expect(await dueSuspects(db.pool, [subscriber])).toHaveLength(1)
 })
 
 test('only jobs that an operator must look at have stopped', async () => {
