@@ -140,7 +140,7 @@ test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
       {
         key: 'charge:in_1',
         jobs: [{}, {}],
-        reason: expect.stringContaining('it needs no decision (it is done)'),
+        reason: expect.stringContaining('no decision is needed: the effect is done'),
       },
     ])
     expect(await hooks.attention[verb]('charge:in_1', by)).toMatchObject({ jobs: 2 })
