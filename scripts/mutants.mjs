@@ -47,7 +47,8 @@ const { values: options } = parseArgs({
 const LEFT_OUT = 'test/scenarios/each-server/ledger-shards.test.ts'
 /** The tests that most likely fail come first. The others run only if these pass. */
 const FIRST_FILES = 2
-const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts.test']
+/** The failover is the only test in which a known event must wait for a standby. */
+const GUARD_FILES = ['guards-', 'ledger-durable', 'failure-counts.test', 'own-server/failover.test']
 const GUARDS = new RegExp(GUARD_FILES.join('|'))
 /** These tests kill processes and servers many times, and take minutes. */
 const SLOW = /crash|liveness|outage|failover|durability|stop|suspects/
