@@ -81,7 +81,7 @@ test.each(VIEWS)('$name on a $width, in both themes', async ({ name, path, open,
   const dialog = page.getByRole('dialog')
   await dialog.waitFor()
   await isLoaded(page)
-  // A dialog that a row of a table opens must not inherit the alignment and the single line of the row.
+  // A dialog that a table row opens must not inherit the alignment and the single line of the row.
   expect(
     await page.evaluate(`(() => {
       const dialog = document.querySelector('dialog[open]')
