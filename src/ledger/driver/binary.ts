@@ -43,10 +43,19 @@ export function booleans(values: readonly boolean[]): Buffer {
 
 /** Epoch milliseconds, or undefined for null. */
 export function timestamps(values: readonly (number | undefined)[]): Buffer {
-  return fixed(OID.timestamptz, 8, values, (out, value, at) =>
-    // After the year 2285, microseconds exceed Number.MAX_SAFE_INTEGER.
-    out.writeBigInt64BE(BigInt(Math.round(value - POSTGRES_EPOCH_MS)) * 1000n, at),
-  )
+  return fixed(OID.timestamptz, 8, values, writeTimestamp)
+}
+
+/** One timestamp, not in an array. */
+export function timestamp(epochMs: number): Buffer {
+  const out = Buffer.allocUnsafe(8)
+  writeTimestamp(out, epochMs, 0)
+  return out
+}
+
+function writeTimestamp(out: Buffer, epochMs: number, at: number): number {
+  // After the year 2285, microseconds exceed Number.MAX_SAFE_INTEGER.
+  return out.writeBigInt64BE(BigInt(Math.round(epochMs - POSTGRES_EPOCH_MS)) * 1000n, at)
 }
 
 export function byteas(values: readonly Uint8Array[]): Buffer {

@@ -19,15 +19,60 @@ export interface Batch {
   readonly now?: string
 }
 
-export interface Parameter {
-  readonly type: string
-  readonly encode: (batch: Batch) => unknown
-  /** An array with one element per receipt, inserted into the column of this name. */
-  readonly isColumn?: true
+/** One receipt with at most one job. */
+export interface LoneWork {
+  readonly receipt: NewReceipt
+  readonly job: NewJob | undefined
+  readonly worker: number | undefined
 }
 
-function column(type: string, encode: Parameter['encode']): Parameter {
-  return { type: `${type}[]`, encode, isColumn: true }
+/** A parameter of the statements for a batch, or for a lone receipt. */
+export interface Parameter<Source = Batch> {
+  readonly type: string
+  readonly encode: (source: Source) => unknown
+}
+
+/** A column of the receipt: a batch sends an array with one element per receipt. */
+export interface Column extends Parameter {
+  readonly isColumn: true
+  /** How a lone receipt sends it. */
+  readonly lone?: Parameter<LoneWork>
+}
+
+/** How a type is sent: the values of a batch as one array, the value of a lone receipt alone. */
+interface Encoding<Value> {
+  readonly type: string
+  readonly array: (values: readonly Value[]) => Buffer
+  readonly scalar: (value: Value) => unknown
+}
+
+const asItIs = <Value>(value: Value): Value => value
+
+const SMALLINT: Encoding<number> = { type: 'smallint', array: binary.smallints, scalar: asItIs }
+const INTEGER: Encoding<number> = { type: 'integer', array: binary.integers, scalar: asItIs }
+const UUID: Encoding<string> = { type: 'uuid', array: binary.uuids, scalar: asItIs }
+const BYTEA: Encoding<Uint8Array> = { type: 'bytea', array: binary.byteas, scalar: asItIs }
+const TEXT: Encoding<string | undefined> = {
+  type: 'text',
+  array: binary.texts,
+  scalar: (value) => (value === undefined ? null : binary.withoutNul(value)),
+}
+const TIMESTAMPTZ: Encoding<number | undefined> = {
+  type: 'timestamptz',
+  array: binary.timestamps,
+  scalar: (value) => (value === undefined ? null : binary.timestamp(value)),
+}
+
+function column<Value>(
+  { type, array, scalar }: Encoding<Value>,
+  read: (receipt: NewReceipt) => Value,
+): Column {
+  return {
+    type: `${type}[]`,
+    encode: ({ receipts }) => array(receipts.map(read)),
+    isColumn: true,
+    lone: { type, encode: ({ receipt }) => scalar(read(receipt)) },
+  }
 }
 
 /*
@@ -36,30 +81,32 @@ function column(type: string, encode: Parameter['encode']): Parameter {
  * statement is sent the parameters up to the last one that its text names.
  */
 export const RECEIPT = {
-  shard: column('smallint', ({ receipts }) => binary.smallints(receipts.map((r) => r.shard))),
-  id: column('uuid', ({ receipts }) => binary.uuids(receipts.map((r) => r.id))),
-  source: column('smallint', ({ positions }) => binary.smallints(positions)),
-  event_key: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.eventKey))),
-  event_type: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.eventType))),
-  object_id: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.objectId))),
-  occurred_at: column('timestamptz', ({ receipts }) =>
-    binary.timestamps(receipts.map((r) => r.occurredAtMs)),
-  ),
-  secret: column('smallint', ({ receipts }) => binary.smallints(receipts.map((r) => r.secret))),
-  tenants: { type: 'text[]', encode: ({ sources }) => binary.texts(sources.map((r) => r.tenant)) },
-  sources: { type: 'text[]', encode: ({ sources }) => binary.texts(sources.map((r) => r.source)) },
-} satisfies Record<string, Parameter>
+  shard: column(SMALLINT, ({ shard }) => shard),
+  id: column(UUID, ({ id }) => id),
+  source: {
+    type: 'smallint[]',
+    encode: ({ positions }: Batch) => binary.smallints(positions),
+    isColumn: true,
+  },
+  event_key: column(TEXT, ({ eventKey }) => eventKey),
+  event_type: column(TEXT, ({ eventType }) => eventType),
+  object_id: column(TEXT, ({ objectId }) => objectId),
+  occurred_at: column(TIMESTAMPTZ, ({ occurredAtMs }) => occurredAtMs),
+  secret: column(SMALLINT, ({ secret }) => secret),
+  tenants: { type: 'text[]', encode: ({ sources }: Batch) => binary.texts(sources.map((r) => r.tenant)) },
+  sources: { type: 'text[]', encode: ({ sources }: Batch) => binary.texts(sources.map((r) => r.source)) },
+} satisfies Record<string, Parameter | Column>
 
 export const PLAIN_PAYLOAD = {
-  headers: column('text', ({ receipts }) => binary.texts(receipts.map((r) => r.headers))),
-  body: column('bytea', ({ receipts }) => binary.byteas(receipts.map((r) => r.body))),
-} satisfies Record<string, Parameter>
+  headers: column(TEXT, ({ headers }) => headers),
+  body: column(BYTEA, ({ body }) => body),
+} satisfies Record<string, Column>
 
 export const SEALED_PAYLOAD = {
-  sealed: column('bytea', ({ receipts }) => binary.byteas(receipts.map((r) => sealOf(r).bytes))),
-  data_key: column('integer', ({ receipts }) => binary.integers(receipts.map((r) => sealOf(r).dataKey))),
-  body_sha256: column('bytea', ({ receipts }) => binary.byteas(receipts.map(keyedHashOf))),
-} satisfies Record<string, Parameter>
+  sealed: column(BYTEA, (receipt) => sealOf(receipt).bytes),
+  data_key: column(INTEGER, (receipt) => sealOf(receipt).dataKey),
+  body_sha256: column(BYTEA, keyedHashOf),
+} satisfies Record<string, Column>
 
 export const JOBS = {
   jobReceipts: { type: 'uuid[]', encode: ({ jobReceipts }) => binary.uuids(jobReceipts) },
@@ -90,6 +137,10 @@ export function placesOf({ arrived, jobReceipts }: Batch): number[] {
   return jobReceipts.map((id) => places.get(id) ?? 0)
 }
 
+function isColumn(parameter: Parameter | Column | undefined): parameter is Column {
+  return parameter !== undefined && 'isColumn' in parameter
+}
+
 /** The names and places of the parameters for one kind of payload. */
 export interface Frame {
   /** Each parameter as it is written in a text: `$1::smallint[]`. */
@@ -108,12 +159,12 @@ export interface AcceptStatement extends Statement {
   readonly parameters: readonly Parameter[]
 }
 
-export function frameOf(parameters: Readonly<Record<string, Parameter>>): Frame {
+export function frameOf(parameters: Readonly<Record<string, Parameter | Column>>): Frame {
   const names = Object.keys(parameters)
   const at = Object.fromEntries(
     Object.entries(parameters).map(([each, { type }], index) => [each, `$${index + 1}::${type}`]),
   ) as Frame['at']
-  const columns = names.filter((each) => parameters[each]?.isColumn)
+  const columns = names.filter((each) => isColumn(parameters[each]))
   return {
     at,
     columns,

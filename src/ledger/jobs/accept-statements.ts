@@ -49,7 +49,7 @@ export const runnableBy = (worker: string): string => `select s.id
          and exists (select from ledger.worker w where w.id = ${worker} and w.dead_at is null)`
 
 /** The columns of a new job from `state` on. It is leased if its subscriber is in `u`. */
-const stateFor = (
+export const stateFor = (
   worker: string,
 ): string => `(case when u.id is null then 'received' else 'processing' end)::ledger.job_state,
          case when u.id is not null then ${worker} end,

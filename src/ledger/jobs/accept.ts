@@ -1,7 +1,8 @@
 import { isDistributed } from '../driver/shapes.ts'
 import { type Queryable, rows } from '../driver/statement.ts'
 import { acceptDistributed } from './accept-distributed.ts'
-import type { Batch } from './accept-parameters.ts'
+import { ACCEPT_LONE } from './accept-lone.ts'
+import type { Batch, LoneWork } from './accept-parameters.ts'
 import { ACCEPT, ACCEPT_SEALED } from './accept-statements.ts'
 import type { NewJob, NewReceipt, NewWork } from './new-work.ts'
 
@@ -24,22 +25,47 @@ export class DataKeyGone extends Error {
 export async function insertReceipts(
   db: Queryable,
   batch: readonly NewWork[],
-  { worker, shards }: { readonly worker: number | undefined; readonly shards: number },
+  context: Context,
 ): Promise<AcceptException[]> {
-  const parts = takeApart(batch, { worker, shards })
-  const found = isDistributed(db) ? await acceptDistributed(db, parts) : await acceptPlain(db, parts)
+  const found = isDistributed(db)
+    ? await acceptDistributed(db, takeApart(batch, context))
+    : await acceptPlain(db, batch, context)
   return found.map(({ id, held }) => {
     if (id === null) throw new DataKeyGone('a data key was forgotten after payloads were sealed with it')
     return { id, held }
   })
 }
 
+type Context = Pick<Batch, 'worker' | 'shards'>
+
 interface ExceptionRow {
   readonly id: string | null
   readonly held: number | null
 }
 
-function acceptPlain(db: Queryable, parts: Batch): Promise<ExceptionRow[]> {
+function acceptPlain(db: Queryable, batch: readonly NewWork[], context: Context): Promise<ExceptionRow[]> {
+  const lone = loneOf(batch, context)
+  return lone ? acceptLone(db, lone) : acceptBatch(db, takeApart(batch, context))
+}
+
+/** A sealed payload and an order key need the statements for batches. */
+function loneOf([work, next]: readonly NewWork[], { worker }: Context): LoneWork | undefined {
+  if (work === undefined || next !== undefined || work.receipt.seal) return undefined
+  const { receipt, jobs } = work
+  const [job] = jobs
+  return jobs.length > 1 || job?.orderKey !== undefined ? undefined : { receipt, job, worker }
+}
+
+function acceptLone(db: Queryable, work: LoneWork): Promise<ExceptionRow[]> {
+  const accepting = work.worker === undefined ? ACCEPT_LONE.plain : ACCEPT_LONE.leased
+  return rows(
+    db,
+    accepting,
+    accepting.parameters.map(({ encode }) => encode(work)),
+  )
+}
+
+function acceptBatch(db: Queryable, parts: Batch): Promise<ExceptionRow[]> {
   const { arrived: batch, worker } = parts
   const { plain, leased, inOrder } = batch[0]?.receipt.seal ? ACCEPT_SEALED : ACCEPT
   const accepting = hasOrder(batch) ? inOrder : worker === undefined ? plain : leased
@@ -53,7 +79,7 @@ function byId(a: NewWork, b: NewWork): number {
   return a.receipt.id < b.receipt.id ? -1 : 1
 }
 
-function takeApart(arrived: readonly NewWork[], context: Pick<Batch, 'worker' | 'shards'>): Batch {
+function takeApart(arrived: readonly NewWork[], context: Context): Batch {
   const sorted = arrived.toSorted(byId)
   const sources = new Map<string, { position: number; receipt: NewReceipt }>()
   const positions: number[] = []

@@ -42,6 +42,11 @@ const work = (orderKey?: string): NewWork => ({
   jobs: [{ subscriber: 1, bornLeased: true, orderKey }],
 })
 
+const OTHER: NewWork = {
+  receipt: { ...work().receipt, id: '00000000-0000-4000-8000-000000000002', eventKey: 'other' },
+  jobs: [],
+}
+
 const keys = statements('hookonce_key')
 const KEY = Buffer.alloc(16)
 
@@ -51,6 +56,8 @@ const PROMISES: readonly (readonly [
 ])[] = [
   ['accept', (db) => insertReceipts(db, [work()], { worker: undefined, shards: 16 })],
   ['accept leased', (db, worker) => insertReceipts(db, [work()], { worker, shards: 16 })],
+  ['accept a batch', (db) => insertReceipts(db, [work(), OTHER], { worker: undefined, shards: 16 })],
+  ['accept a leased batch', (db, worker) => insertReceipts(db, [work(), OTHER], { worker, shards: 16 })],
   ['accept in order', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
   ['import', (db) => insertImported(db, work().receipt, [work().receipt])],
   ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
