@@ -40,8 +40,15 @@ function signatureOf(random: Random, body: string): string {
   return chance(random, 3) ? mutatedText(random, header).replaceAll(/[\r\n\0]/g, '') : header
 }
 
-/** `isAmbiguous`: the request has two contradictory lengths, so the listener must refuse it. */
-type FramedBody = readonly [headers: readonly string[], body: Buffer, isAmbiguous?: boolean]
+/**
+ * How a body is delimited.
+ * - `exact`: the listener must read all of it as the body.
+ * - `ambiguous`: the lengths contradict each other, so the listener must refuse the request and
+ *   close the connection.
+ * - `open`: it may end before or after the next bytes.
+ */
+type Framing = 'exact' | 'ambiguous' | 'open'
+type FramedBody = readonly [headers: readonly string[], body: Buffer, framing: Framing]
 
 function chunked(random: Random, body: string): Buffer {
   const size = Buffer.byteLength(body)
@@ -68,32 +75,32 @@ function chunked(random: Random, body: string): Buffer {
 function framing(random: Random, body: string): FramedBody {
   const bytes = Buffer.from(body)
   const length = bytes.length
-  const exact: FramedBody = [[`Content-Length: ${length}`], bytes]
+  const exact = (...more: string[]): FramedBody => [[...more, `Content-Length: ${length}`], bytes, 'exact']
   return random.pick<() => FramedBody>([
-    () => exact,
-    () => exact,
-    () => [['Transfer-Encoding: chunked'], chunked(random, body)],
-    () => [['Transfer-Encoding: chunked'], chunked(random, body)],
-    () => [[`Content-Length: ${length}`, 'Transfer-Encoding: chunked'], chunked(random, body), true],
-    () => [['Transfer-Encoding: chunked', `Content-Length: ${length}`], bytes, true],
-    () => [[`Content-Length: ${length}`, `Content-Length: ${length + 1}`], bytes, true],
-    () => [[`Content-Length: ${length}, ${length + 3}`], bytes, true],
-    () => [['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], chunked(random, body), true],
-    () => [['Transfer-Encoding: xchunked'], chunked(random, body), true],
-    () => [['Transfer-Encoding: chunked, identity'], chunked(random, body), true],
-    () => [['Transfer-Encoding : chunked'], chunked(random, body), true],
-    () => [['Transfer-Encoding:\tchunked', 'Content-Length: 0'], chunked(random, body), true],
+    () => exact(),
+    () => exact(),
+    () => [['Transfer-Encoding: chunked'], chunked(random, body), 'open'],
+    () => [['Transfer-Encoding: chunked'], chunked(random, body), 'open'],
+    () => [[`Content-Length: ${length}`, 'Transfer-Encoding: chunked'], chunked(random, body), 'ambiguous'],
+    () => [['Transfer-Encoding: chunked', `Content-Length: ${length}`], bytes, 'ambiguous'],
+    () => [[`Content-Length: ${length}`, `Content-Length: ${length + 1}`], bytes, 'ambiguous'],
+    () => [[`Content-Length: ${length}, ${length + 3}`], bytes, 'ambiguous'],
+    () => [['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], chunked(random, body), 'ambiguous'],
+    () => [['Transfer-Encoding: xchunked'], chunked(random, body), 'ambiguous'],
+    () => [['Transfer-Encoding: chunked, identity'], chunked(random, body), 'ambiguous'],
+    () => [['Transfer-Encoding : chunked'], chunked(random, body), 'ambiguous'],
+    () => [['Transfer-Encoding:\tchunked', 'Content-Length: 0'], chunked(random, body), 'ambiguous'],
     () => [
       [`Content-Length: ${random.pick(['-1', '+5', '0x10', '1e3', '5 5', '', '9'.repeat(30)])}`],
       bytes,
-      true,
+      'ambiguous',
     ],
-    () => [[`Content-Length: ${length + 1 + random.below(100)}`], bytes],
-    () => [[`Content-Length: ${6 * 1024 * 1024 + random.below(1_000)}`], bytes],
-    () => [[], bytes],
-    () => [['Expect: 100-continue', `Content-Length: ${length}`], bytes],
-    () => [['Content-Encoding: gzip', `Content-Length: ${length}`], bytes],
-    () => [['Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings', `Content-Length: ${length}`], bytes],
+    () => [[`Content-Length: ${length + 1 + random.below(100)}`], bytes, 'open'],
+    () => [[`Content-Length: ${6 * 1024 * 1024 + random.below(1_000)}`], bytes, 'open'],
+    () => [[], bytes, 'open'],
+    () => exact('Expect: 100-continue'),
+    () => exact('Content-Encoding: gzip'),
+    () => exact('Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings'),
   ])()
 }
 
@@ -129,29 +136,33 @@ function requestLine(random: Random): string {
   return `${mostly('POST', ODD_METHODS)} ${mostly('/in/stripe', ODD_TARGETS)} ${mostly('HTTP/1.1', ODD_VERSIONS)}`
 }
 
-function oneRequest(random: Random, index: number): Buffer {
-  const isHiding = chance(random, 4)
-  const body = isHiding ? hiddenDelivery(`smuggled_${index}`) : chance(random, 2) ? EVENT : nastyText(random)
-  const [lengths, bytes, isAmbiguous = false] = framing(random, body)
-  // A request of wrong length is followed by another request, so a hidden delivery there would be
-  // sent openly.
-  const isExact = isAmbiguous || lengths[0] === `Content-Length: ${bytes.length}`
-  const sent = isHiding && !isExact ? Buffer.from(EVENT) : bytes
+/** `mayHide`: a delivery may be hidden in the body. */
+function oneRequest(random: Random, index: number, mayHide: boolean): readonly [Buffer, Framing] {
+  const usual = (): string => (chance(random, 2) ? EVENT : nastyText(random))
+  const isHiding = mayHide && chance(random, 4)
+  const hiding = framing(random, isHiding ? hiddenDelivery(`smuggled_${index}`) : usual())
+  // Behind an open end, the hidden delivery would be a request of its own.
+  const [lengths, bytes, kind] = isHiding && hiding[2] === 'open' ? framing(random, usual()) : hiding
   const head = [
     requestLine(random),
     ...(chance(random, 10) ? [] : ['Host: 127.0.0.1']),
-    `Stripe-Signature: ${signatureOf(random, body)}`,
+    `Stripe-Signature: ${signatureOf(random, bytes.toString())}`,
     ...moreHeaders(random),
     ...lengths,
   ]
   const end = chance(random, 30) ? '\n' : '\r\n'
-  return Buffer.concat([Buffer.from(`${head.join(end)}${end}${end}`), sent])
+  return [Buffer.concat([Buffer.from(`${head.join(end)}${end}${end}`), bytes]), kind]
 }
 
 export function socketBytes(random: Random, index: number): Bytes {
-  const requests = Array.from({ length: chance(random, 3) ? 1 + random.below(6) : 1 }, () =>
-    oneRequest(random, index),
-  )
+  const requests: Buffer[] = []
+  let mayHide = true
+  for (let left = chance(random, 3) ? 1 + random.below(6) : 1; left > 0; left -= 1) {
+    const [request, kind] = oneRequest(random, index, mayHide)
+    requests.push(request)
+    // The listener may read any later bytes as the next request.
+    mayHide &&= kind !== 'open'
+  }
   const whole = Buffer.concat(requests)
   // A genuine delivery must not be at the beginning of a line by chance.
   const isChanged = chance(random, 5) && !whole.includes('smuggled_')
