@@ -12,11 +12,12 @@ import type { PreparedStatement } from './statement.ts'
 const LOST_STATEMENTS = '26000'
 
 /**
- * Runs `work` on one connection of the pool. Removes the connection from the pool if it breaks.
+ * Runs `work` on one connection of the pool. Removes the connection from the pool if it breaks, or
+ * if `work` calls `close`.
  */
 export async function withConnection<Result>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<Result>,
+  work: (client: PoolClient, close: (reason: Error) => void) => Promise<Result>,
 ): Promise<Result> {
   const client = markLike(await pool.connect(), pool)
   let broken: Error | undefined
@@ -27,7 +28,7 @@ export async function withConnection<Result>(
   }
   client.on('error', onError)
   try {
-    return await work(client)
+    return await work(client, onError)
   } catch (error) {
     if (error instanceof Error && sqlStateOf(error) === LOST_STATEMENTS) broken ??= error
     throw error
@@ -63,6 +64,12 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
   return pool
 }
 
+export interface TransactionTerms {
+  readonly idleMs?: number
+  /** The statements that roll back. They may also reset the session: see sessions.ts. */
+  readonly rollback?: (client: PoolClient) => string
+}
+
 /**
  * Runs `work` after BEGIN, and rolls back if `work` throws. BEGIN is sent together with the first
  * statement of `work`. `work` sends the COMMIT itself, so that it can be sent with the last
@@ -74,18 +81,18 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
 export function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
-  { idleMs = IDLE_MS }: { readonly idleMs?: number } = {},
+  { idleMs = IDLE_MS, rollback = () => 'rollback' }: TransactionTerms = {},
 ): Promise<Result> {
   const begin =
     idleLimits.get(pool) === idleMs ? BEGIN : { text: `begin; set local ${limit(idleMs)}; select ${DURABLE}` }
-  return withConnection(pool, async (client) => {
+  return withConnection(pool, async (client, close) => {
     try {
       const [begun, worked] = inOneWrite(client, () => [client.query(begin), work(client)] as const)
       const [, result] = await Promise.all([begun, worked])
       return result
     } catch (error) {
-      // If the rollback fails, the connection is broken and the server rolls back by itself.
-      await client.query('rollback').catch(() => undefined)
+      // If this fails, the connection is closed, and the server rolls back by itself.
+      await client.query(rollback(client)).catch(close)
       throw error
     }
   })

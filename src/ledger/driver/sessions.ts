@@ -1,12 +1,19 @@
 import type { ClientBase, Pool } from 'pg'
 import { DURABLE } from '../../sql/durable.ts'
+import {
+  DEALLOCATE_FOREIGN,
+  REMOVE_LEFTOVERS,
+  RESET_ROLE,
+  RESET_SETTINGS,
+  UNLOCK,
+} from '../../sql/session-reset.ts'
 import type { PipelinedStatement } from './pipeline.ts'
 
 /*
  * User code can change the session of its connection: settings, roles, temporary tables and locks.
  * Statements, functions and triggers can all do this, with or without SET LOCAL, and PostgreSQL
  * does not report it. So the engine does not look for changes. It resets the session after each job
- * of a shared transaction and before each commit.
+ * of a shared transaction, and at the end of each transaction.
  *
  * The reset runs inside the transaction, so it also works behind a pooler in transaction mode.
  */
@@ -52,18 +59,11 @@ export function isReset(pool: Pool): boolean {
 }
 
 /**
- * Statements between two jobs of one transaction. RESET SESSION AUTHORIZATION also ends SET ROLE.
- * Two statements are enough on nearly every connection. Keep it that way: every job pays for each
- * of them.
+ * Statements between two jobs of one transaction. Two statements are enough on nearly every
+ * connection. Keep it that way: every job pays for each of them.
  */
 export function betweenJobs(client: ClientBase): PipelinedStatement[] {
-  return [
-    plain('reset session authorization'),
-    plain('reset all'),
-    // If the session was not remembered: back to the role that ALTER ROLE … SET role gives the
-    // login.
-    ...(sessions.has(client) ? restored(client) : [plain('reset role')]),
-  ]
+  return [...RESET_SETTINGS.map(plain), ...(sessions.has(client) ? restored(client) : [plain(RESET_ROLE)])]
 }
 
 /**
@@ -74,13 +74,6 @@ export function betweenJobs(client: ClientBase): PipelinedStatement[] {
 export function beforeAlone(): PipelinedStatement[] {
   return [plain('close all'), plain('discard sequences'), plain('unlisten *'), plain(DEALLOCATE_FOREIGN)]
 }
-
-/* Not DEALLOCATE ALL: pg would still use the statements that it has prepared by protocol. */
-const DEALLOCATE_FOREIGN = `do $$ declare foreign_name text; begin
-  for foreign_name in select name from pg_catalog.pg_prepared_statements where from_sql loop
-    execute pg_catalog.format('deallocate %I', foreign_name);
-  end loop;
-end $$`
 
 interface SessionEnd {
   /** The idle limit of the connection, to be set again after RESET ALL. */
@@ -103,7 +96,7 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: SessionEnd): 
     ...betweenJobs(client),
     ...(isAlone ? [plain('discard temp')] : []),
     {
-      text: `select ${DURABLE}, ${limit}, pg_advisory_unlock_all()${isAlone ? '' : `, ${NO_TEMPORARY_TABLES}`}`,
+      text: `select ${DURABLE}, ${limit}, ${UNLOCK}${isAlone ? '' : `, ${NO_TEMPORARY_TABLES}`}`,
       values: [String(Math.ceil(idleMs)), sessions.get(client) === undefined],
     },
   ]
@@ -116,15 +109,29 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: SessionEnd): 
 const NO_TEMPORARY_TABLES = `case when pg_my_temp_schema() <> 0 then
      1 / (select (count(*) = 0)::integer from pg_class where relnamespace = pg_my_temp_schema()) end`
 
+interface HandlerEnd {
+  readonly verb: 'commit' | 'rollback'
+  /** The idle limit of the connection, to be set again after RESET ALL. */
+  readonly idleMs: number
+  /** Whether user code may have prepared a statement in SQL. */
+  readonly mayHavePrepared: boolean
+}
+
 /**
- * Returns COMMIT for one handler's transaction and the reset of its session, as one text: a second
- * message would cost more than these statements. If the transaction has failed, COMMIT rolls back
- * and the reset still runs.
+ * Returns COMMIT or ROLLBACK and the reset of the session, as one text: a second message would cost
+ * more than these statements, and behind a pooler it could reach another session. If the
+ * transaction has failed, COMMIT rolls back and the reset still runs.
  */
-export function commitAndReset(client: ClientBase, idleMs: number): string {
-  const limit = `set idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
-  // Behind a pooler, each transaction sets the limit itself.
-  return ['commit', resetSession(client), ...(sessions.has(client) ? [limit] : [])].join('; ')
+export function endAndReset(client: ClientBase, { verb, idleMs, mayHavePrepared }: HandlerEnd): string {
+  const limit = `set_config('idle_in_transaction_session_timeout', '${Math.ceil(idleMs)}', false)`
+  return [
+    verb,
+    resetSession(client),
+    ...REMOVE_LEFTOVERS,
+    ...(mayHavePrepared ? [DEALLOCATE_FOREIGN] : []),
+    // Behind a pooler, each transaction sets the limit itself.
+    `select ${UNLOCK}${sessions.has(client) ? `, ${limit}` : ''}`,
+  ].join('; ')
 }
 
 export function resetSession(client: ClientBase): string {

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { type HandedOver, recordOf } from '../../effects/hand-over.ts'
 import { IDLE_MS, inTransaction } from '../../ledger/driver/in-transaction.ts'
 import { type PipelinedStatement, pipeline, placeOf } from '../../ledger/driver/pipeline.ts'
-import { afterJobs, beforeAlone, betweenJobs } from '../../ledger/driver/sessions.ts'
+import { afterJobs, beforeAlone, betweenJobs, endAndReset } from '../../ledger/driver/sessions.ts'
 import { isConflict, MAX_TRIES } from '../../ledger/driver/sql-state.ts'
 import { completeWritten } from '../../ledger/jobs/complete.ts'
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
@@ -108,24 +108,24 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
    */
   async function tryToCommit(batch: readonly WrittenJob[], mode: CommitMode): Promise<CommitAttempt> {
     let isWriting = false
+    const commit = async (client: PoolClient): Promise<CommitOutcome[]> => {
+      // Checks fences and steps first: if a job has lost its fence or a step, its writes are not
+      // sent.
+      const live = await completeWritten(
+        client,
+        batch.map((member) => ({ job: member.job, step: recordOf(member), steps: member.steps })),
+      )
+      isWriting = true
+      await write(
+        client,
+        batch.filter((_, index) => live[index]),
+        mode,
+      )
+      await client.query('commit')
+      return live.map((isLive) => ({ kind: isLive ? 'committed' : 'lost' }))
+    }
     try {
-      const committed = await inTransaction(writes, async (client) => {
-        // Checks fences and steps first: if a job has lost its fence or a step, its writes are not
-        // sent.
-        const live = await completeWritten(
-          client,
-          batch.map((member) => ({ job: member.job, step: recordOf(member), steps: member.steps })),
-        )
-        isWriting = true
-        await write(
-          client,
-          batch.filter((_, index) => live[index]),
-          mode,
-        )
-        await client.query('commit')
-        return live.map((isLive): CommitOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
-      })
-      return { committed }
+      return { committed: await inTransaction(writes, commit, { rollback: rollbackWrites }) }
     } catch (thrown) {
       if (!isWriting) throw thrown
       const culprit = thrown instanceof FailedWrite ? thrown : undefined
@@ -234,6 +234,11 @@ async function writeStatements(
     const isOfMember = member?.writes.some((one) => one === sent[place])
     return member && text !== undefined && isOfMember ? new FailedWrite(member, text, error) : undefined
   }
+}
+
+/** Locks that a function took for its session would outlive a plain rollback. */
+function rollbackWrites(client: PoolClient): string {
+  return endAndReset(client, { verb: 'rollback', idleMs: IDLE_MS, mayHavePrepared: false })
 }
 
 function requireRows(member: WrittenJob, counts: readonly number[], first: number): void {
