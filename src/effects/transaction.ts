@@ -92,9 +92,9 @@ async function doneBefore(
   { business: { pool }, job, epoch, lastStep, progress }: HandlerRun,
   name: string,
 ): Promise<{ result: unknown } | undefined> {
-  if (lastStep === name) return { result: undefined }
   const found = await findStep(pool, { job, epoch, name })
-  if (!found) return undefined
+  // A last transaction without a result has no record of its own.
+  if (!found) return lastStep === name ? { result: undefined } : undefined
   progress.steps += 1
   return { result: fromRecord(found.result) }
 }
@@ -147,16 +147,15 @@ function stepOf<Result>(
       }
     },
     closingStatements(db, result) {
-      const record = last ? null : toJson(name, result)
+      const record = { job, epoch, name, result: toJson(name, result) }
       const done = (): Promise<void> =>
         last
           ? completeWithStep(db, {
-              job,
-              name,
+              ...record,
               steps: progress.steps,
               reason: staleReason([...progress.entityOutcomes, ...entityOutcomes]),
             })
-          : recordStep(db, { job, epoch, name, result: record })
+          : recordStep(db, record)
       const fenced = (): Promise<void> =>
         done().catch((error) => {
           throw asLeaseLost(error, last && progress.steps > 0 ? LOST_JOB_OR_STEP : undefined)
