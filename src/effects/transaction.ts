@@ -1,14 +1,14 @@
 import type { PoolClient, QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/driver/in-transaction.ts'
 import { markLike } from '../ledger/driver/schema.ts'
-import { endAndReset, isReset, resetSession } from '../ledger/driver/sessions.ts'
+import { resetSession } from '../ledger/driver/sessions.ts'
 import { isConflict, MAX_TRIES, sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { findStep, recordStep } from '../ledger/effects/steps.ts'
 import { completeWithStep } from '../ledger/jobs/complete.ts'
 import { addMessages } from '../ledger/outbox/messages.ts'
-import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
+import { endAndReset, isReset } from '../sql/session-reset.ts'
 import type { TransactionAdapter } from './adapters/contract.ts'
 import { staleReason } from './latest.ts'
 import {
@@ -180,8 +180,8 @@ function stepOf<Result>(
 function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: Step<Result>): Promise<Result> {
   const { pool } = business
   const isOwn = isReset(pool)
-  const end = (client: PoolClient, verb: 'commit' | 'rollback'): string =>
-    endAndReset(client, { verb, idleMs: HANDLER_MS, mayHavePrepared: step.mayHavePrepared() })
+  const commitAndReset = (client: PoolClient): string =>
+    endAndReset(pool, client, { verb: 'commit', mayHavePrepared: step.mayHavePrepared() })
   return inTransaction(
     pool,
     async (client) => {
@@ -191,7 +191,7 @@ function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: St
         inOneWrite(client, () => [
           isOwn && step.changesRole() ? client.query(resetSession(client)) : undefined,
           ...closing.map((send) => send()),
-          client.query(isOwn ? end(client, 'commit') : COMMIT),
+          client.query(isOwn ? commitAndReset(client) : COMMIT),
         ]),
       )
       return result
@@ -199,7 +199,7 @@ function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: St
     {
       // A session that idles for longer than a handler may run belongs to a frozen process.
       idleMs: subscriber.timeoutMs,
-      ...(isOwn ? { rollback: (client) => end(client, 'rollback') } : {}),
+      mayHavePrepared: step.mayHavePrepared,
     },
   )
 }

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
 import { DURABLE, DURABLE_SESSION } from '../../sql/durable.ts'
+import { endAndReset } from '../../sql/session-reset.ts'
 import { markLike } from './schema.ts'
 import { sqlStateOf } from './sql-state.ts'
 import type { PreparedStatement } from './statement.ts'
@@ -64,16 +65,17 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
   return pool
 }
 
-export interface TransactionTerms {
+interface TransactionTerms {
   readonly idleMs?: number
-  /** The statements that roll back. They may also reset the session: see sessions.ts. */
-  readonly rollback?: (client: PoolClient) => string
+  /** Whether user code may have prepared a statement in SQL. */
+  readonly mayHavePrepared?: () => boolean
 }
 
 /**
  * Runs `work` after BEGIN, and rolls back if `work` throws. BEGIN is sent together with the first
  * statement of `work`. `work` sends the COMMIT itself, so that it can be sent with the last
- * statement. Both save a round trip, which is the main cost of a transaction.
+ * statement. Both save a round trip, which is the main cost of a transaction. The rollback also
+ * resets the session, if the pool is marked for it (sessions.ts).
  *
  * The server ends the transaction after `idleMs` without a statement. Otherwise a frozen process
  * would keep its locks, and no other process could take over its work.
@@ -81,7 +83,7 @@ export interface TransactionTerms {
 export function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
-  { idleMs = IDLE_MS, rollback = () => 'rollback' }: TransactionTerms = {},
+  { idleMs = IDLE_MS, mayHavePrepared = () => false }: TransactionTerms = {},
 ): Promise<Result> {
   const begin =
     idleLimits.get(pool) === idleMs ? BEGIN : { text: `begin; set local ${limit(idleMs)}; select ${DURABLE}` }
@@ -91,8 +93,9 @@ export function inTransaction<Result>(
       const [, result] = await Promise.all([begun, worked])
       return result
     } catch (error) {
+      const rollback = endAndReset(pool, client, { verb: 'rollback', mayHavePrepared: mayHavePrepared() })
       // If this fails, the connection is closed, and the server rolls back by itself.
-      await client.query(rollback(client)).catch(close)
+      await client.query(rollback).catch(close)
       throw error
     }
   })

@@ -2,9 +2,9 @@ import type { ClientBase, Pool } from 'pg'
 import { DURABLE } from '../../sql/durable.ts'
 import {
   DEALLOCATE_FOREIGN,
-  REMOVE_LEFTOVERS,
   RESET_ROLE,
   RESET_SETTINGS,
+  resetAtEnd,
   UNLOCK,
 } from '../../sql/session-reset.ts'
 import type { PipelinedStatement } from './pipeline.ts'
@@ -31,19 +31,27 @@ interface Session {
 const NOTHING_SET: Session = { settings: [], role: 'none' }
 
 const sessions = new WeakMap<ClientBase, Session>()
-const resetPools = new WeakSet<Pool>()
 
 /* pg_settings does not list settings of extensions that are not loaded, such as app.tenant. */
 const OPENED = `select current_setting('role') as role,
   coalesce((select json_agg(json_build_array(name, setting)) from pg_settings
     where source = 'session' and name <> 'idle_in_transaction_session_timeout'), '[]') as settings`
 
-/**
- * Marks this pool: its sessions are reset after user code ran. `remember` is false behind a pooler,
- * which mixes sessions.
- */
-export function resetSessions(pool: Pool, { remember }: { readonly remember: boolean }): Pool {
-  resetPools.add(pool)
+interface ResetTerms {
+  /** False behind a pooler, which mixes sessions. */
+  readonly remember: boolean
+  /** The idle limit of the connections, to be set again after RESET ALL. */
+  readonly idleMs: number
+}
+
+/** Marks this pool: its sessions are reset after user code ran. */
+export function resetSessions(pool: Pool, { remember, idleMs }: ResetTerms): Pool {
+  const limit = `set idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
+  resetAtEnd(pool, (client) => [
+    resetSession(client),
+    // Behind a pooler, each transaction sets the limit itself.
+    ...(sessions.has(client) ? [limit] : []),
+  ])
   if (!remember) return pool
   const { onConnect } = pool.options
   pool.options.onConnect = async (client) => {
@@ -52,10 +60,6 @@ export function resetSessions(pool: Pool, { remember }: { readonly remember: boo
     sessions.set(client, result.rows[0] ?? NOTHING_SET)
   }
   return pool
-}
-
-export function isReset(pool: Pool): boolean {
-  return resetPools.has(pool)
 }
 
 /**
@@ -108,31 +112,6 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: SessionEnd): 
  */
 const NO_TEMPORARY_TABLES = `case when pg_my_temp_schema() <> 0 then
      1 / (select (count(*) = 0)::integer from pg_class where relnamespace = pg_my_temp_schema()) end`
-
-interface HandlerEnd {
-  readonly verb: 'commit' | 'rollback'
-  /** The idle limit of the connection, to be set again after RESET ALL. */
-  readonly idleMs: number
-  /** Whether user code may have prepared a statement in SQL. */
-  readonly mayHavePrepared: boolean
-}
-
-/**
- * Returns COMMIT or ROLLBACK and the reset of the session, as one text: a second message would cost
- * more than these statements, and behind a pooler it could reach another session. If the
- * transaction has failed, COMMIT rolls back and the reset still runs.
- */
-export function endAndReset(client: ClientBase, { verb, idleMs, mayHavePrepared }: HandlerEnd): string {
-  const limit = `set_config('idle_in_transaction_session_timeout', '${Math.ceil(idleMs)}', false)`
-  return [
-    verb,
-    resetSession(client),
-    ...REMOVE_LEFTOVERS,
-    ...(mayHavePrepared ? [DEALLOCATE_FOREIGN] : []),
-    // Behind a pooler, each transaction sets the limit itself.
-    `select ${UNLOCK}${sessions.has(client) ? `, ${limit}` : ''}`,
-  ].join('; ')
-}
 
 export function resetSession(client: ClientBase): string {
   return betweenJobs(client)

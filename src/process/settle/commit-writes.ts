@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { type HandedOver, recordOf } from '../../effects/hand-over.ts'
 import { IDLE_MS, inTransaction } from '../../ledger/driver/in-transaction.ts'
 import { type PipelinedStatement, pipeline, placeOf } from '../../ledger/driver/pipeline.ts'
-import { afterJobs, beforeAlone, betweenJobs, endAndReset } from '../../ledger/driver/sessions.ts'
+import { afterJobs, beforeAlone, betweenJobs } from '../../ledger/driver/sessions.ts'
 import { isConflict, MAX_TRIES } from '../../ledger/driver/sql-state.ts'
 import { completeWritten } from '../../ledger/jobs/complete.ts'
 import type { JobRef } from '../../ledger/jobs/job-ref.ts'
@@ -125,7 +125,7 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
       return live.map((isLive) => ({ kind: isLive ? 'committed' : 'lost' }))
     }
     try {
-      return { committed: await inTransaction(writes, commit, { rollback: rollbackWrites }) }
+      return { committed: await inTransaction(writes, commit) }
     } catch (thrown) {
       if (!isWriting) throw thrown
       const culprit = thrown instanceof FailedWrite ? thrown : undefined
@@ -234,11 +234,6 @@ async function writeStatements(
     const isOfMember = member?.writes.some((one) => one === sent[place])
     return member && text !== undefined && isOfMember ? new FailedWrite(member, text, error) : undefined
   }
-}
-
-/** Locks that a function took for its session would outlive a plain rollback. */
-function rollbackWrites(client: PoolClient): string {
-  return endAndReset(client, { verb: 'rollback', idleMs: IDLE_MS, mayHavePrepared: false })
 }
 
 function requireRows(member: WrittenJob, counts: readonly number[], first: number): void {
