@@ -80,7 +80,7 @@ async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Pr
 /**
  * Rescues the jobs of dead workers in one shard. A job that crashed too many workers, but has an
  * open call, needs a person: its open calls become `unknown`. If this process dies before that, the
- * job is still in `attention`, and an operator can release it.
+ * job is still in `attention`, and the call that it waits for is listed and can be decided.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)
