@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { retryConflicts } from '../ledger/driver/sql-state.ts'
 import { type EffectId, type EffectRow, lockEffect, markOpenCallsUnknown } from '../ledger/effects/effects.ts'
 import {
   type AttentionPosition,
@@ -131,8 +132,13 @@ function positionAt(cursor: string | undefined): AttentionPosition | undefined {
   return timePosition(cursor)
 }
 
+/** Decisions that abandon jobs lock several effects, so two of them may deadlock. */
 async function decideIn(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
   requireReason(decision, 'a decision')
+  return retryConflicts(() => tryToDecide(ledger, decision))
+}
+
+async function tryToDecide(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
   const { tenant = 'default', key } = decision
   const id = scopedId(tenant, key)
   const effect: EffectId = { shard: shardOf(id, ledger.shards), id, tenant, key }

@@ -1,8 +1,12 @@
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { decideAttention } from '../../../src/operate/attention.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
+import { withUnknownEffects } from '../../support/unknown-effects.ts'
+import { until } from '../../support/until.ts'
 
 interface Stopped {
   readonly db: TestDatabase
@@ -190,6 +194,36 @@ describe('a rescuer that died before it marked the effect as unknown:', () => {
       { state: 'started', result: null },
     ])
   })
+})
+
+test('a decision that deadlocks with another one is retried', async () => {
+  const { db } = await withUnknownEffects(['one', 'two'])
+  // The job that waits for "one" also called "two".
+  await db.rows(`update hookonce.effect set state = 'started', reason = null,
+    receipt_id = (select receipt_id from hookonce.effect where key = 'one') where key = 'two'`)
+  // This session must give up first, but only when the other one waits too.
+  const pool = new pg.Pool({ connectionString: db.url, options: '-c deadlock_timeout=2s' })
+  const other = await db.pool.connect()
+  onTestFinished(async () => {
+    other.release(true)
+    await pool.end()
+  })
+  const lock = 'select from hookonce.effect where key = $1 for update'
+  await other.query(`begin; set local deadlock_timeout = '1min'`)
+  await other.query(lock, ['two'])
+  const decided = decideAttention({ pool, shards: 16 }, { key: 'one', verb: 'abandon', ...by })
+  await until('the decision waits for "two"', () =>
+    db.number(`select count(*) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+  await other.query(lock, ['one'])
+  await other.query('commit')
+  expect(await decided).toEqual({ key: 'one', jobs: 1 })
+  expect(await db.rows('select action from hookonce.audit')).toEqual([{ action: 'abandon' }])
+  expect(await db.rows('select key, state::text from hookonce.effect order by key')).toEqual([
+    { key: 'one', state: 'unknown' },
+    { key: 'two', state: 'unknown' },
+  ])
 })
 
 test('a decision needs a person and a reason, and an effect that is unknown', async () => {
