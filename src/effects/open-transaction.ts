@@ -3,6 +3,7 @@ import type { Queryable } from '../ledger/driver/statement.ts'
 import type { NewMessage } from '../ledger/outbox/messages.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { VersionInput } from '../model/version.ts'
+import { mentionsPrepare } from '../sql/session-reset.ts'
 import { asOneStatement, refuseControl, refuseSeveral } from '../sql/statement-kind.ts'
 import { type Latest, type LatestOptions, latest } from './latest.ts'
 import { type PublishOptions, stepMessages } from './message.ts'
@@ -65,6 +66,8 @@ export interface OpenTransaction {
   readonly operations: Operations
   /** Whether a statement of this transaction mentions a role, and so may have changed it. */
   changesRole(): boolean
+  /** Whether a statement of this transaction may have left a prepared statement. */
+  mayHavePrepared(): boolean
   close(): void
 }
 
@@ -79,6 +82,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
   let isClosed = false
   let savepoints = 0
   let namesRole = false
+  let namesPrepare = false
 
   function requireOpen(): void {
     // After the end, the connection may belong to another transaction.
@@ -126,6 +130,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
             typeof given === 'string' ? { text: given, values } : { values, ...given, text: given.text }
           refuseControl(statement.text)
           namesRole ||= ROLE.test(statement.text)
+          namesPrepare ||= mentionsPrepare(statement.text)
           return client
             .query(asOneStatement({ ...statement, values: [...statement.values] }))
             .catch(refuseSeveral)
@@ -158,6 +163,7 @@ export function openTransaction(run: HandlerRun, name: string): OpenTransaction 
     entityOutcomes,
     operations,
     changesRole: () => namesRole,
+    mayHavePrepared: () => namesPrepare,
     onAdapter,
     onClient,
     close() {

@@ -1,17 +1,22 @@
-import type { QueryResult } from 'pg'
+import type { PoolClient, QueryResult } from 'pg'
 import { COMMIT, inOneWrite, inTransaction } from '../ledger/driver/in-transaction.ts'
 import { markLike } from '../ledger/driver/schema.ts'
-import { commitAndReset, isReset, resetSession } from '../ledger/driver/sessions.ts'
+import { resetSession } from '../ledger/driver/sessions.ts'
 import { isConflict, MAX_TRIES, sqlStateOf } from '../ledger/driver/sql-state.ts'
 import type { Queryable } from '../ledger/driver/statement.ts'
 import { findStep, recordStep } from '../ledger/effects/steps.ts'
 import { completeWithStep } from '../ledger/jobs/complete.ts'
 import { addMessages } from '../ledger/outbox/messages.ts'
-import { HANDLER_MS } from '../model/durations.ts'
 import { HookonceError } from '../model/errors.ts'
+import { endAndReset, isReset } from '../sql/session-reset.ts'
 import type { TransactionAdapter } from './adapters/contract.ts'
 import { staleReason } from './latest.ts'
-import { type AdaptedTransaction, openTransaction, type Transaction } from './open-transaction.ts'
+import {
+  type AdaptedTransaction,
+  type OpenTransaction,
+  openTransaction,
+  type Transaction,
+} from './open-transaction.ts'
 import { fromRecord, toRecord } from './recorded.ts'
 import { asLeaseLost, claimName, type HandlerRun } from './run.ts'
 import { stopAfterRollback, UnknownEffectMet } from './transaction-effect.ts'
@@ -87,16 +92,16 @@ async function doneBefore(
   { business: { pool }, job, epoch, lastStep, progress }: HandlerRun,
   name: string,
 ): Promise<{ result: unknown } | undefined> {
-  if (lastStep === name) return { result: undefined }
   const found = await findStep(pool, { job, epoch, name })
-  if (!found) return undefined
+  // A last transaction without a result has no record of its own.
+  if (!found) return lastStep === name ? { result: undefined } : undefined
   progress.steps += 1
   return { result: fromRecord(found.result) }
 }
 
 /** One attempt of a transaction, on a connection of hookonce or on an adapter. */
 interface Step<Result>
-  extends Pick<ReturnType<typeof openTransaction>, 'onClient' | 'onAdapter' | 'changesRole'> {
+  extends Pick<OpenTransaction, 'onClient' | 'onAdapter' | 'changesRole' | 'mayHavePrepared'> {
   /** Runs the handler's function. */
   perform(tx: AdaptedTransaction, native?: unknown): Promise<Result>
   /**
@@ -113,14 +118,10 @@ function stepOf<Result>(
   { name, last }: Required<TransactionOptions>,
 ): Step<Result> {
   const { job, epoch, progress, business } = run
-  const { messages, entityOutcomes, operations, onClient, onAdapter, changesRole, close } = openTransaction(
-    run,
-    name,
-  )
+  const open = openTransaction(run, name)
+  const { messages, entityOutcomes, operations, close } = open
   return {
-    changesRole,
-    onClient,
-    onAdapter,
+    ...open,
     async perform(tx, native) {
       progress.openTransactions ??= new Set()
       progress.openTransactions.add(name)
@@ -146,16 +147,15 @@ function stepOf<Result>(
       }
     },
     closingStatements(db, result) {
-      const record = last ? null : toJson(name, result)
+      const record = { job, epoch, name, result: toJson(name, result) }
       const done = (): Promise<void> =>
         last
           ? completeWithStep(db, {
-              job,
-              name,
+              ...record,
               steps: progress.steps,
               reason: staleReason([...progress.entityOutcomes, ...entityOutcomes]),
             })
-          : recordStep(db, { job, epoch, name, result: record })
+          : recordStep(db, record)
       const fenced = (): Promise<void> =>
         done().catch((error) => {
           throw asLeaseLost(error, last && progress.steps > 0 ? LOST_JOB_OR_STEP : undefined)
@@ -173,29 +173,34 @@ function stepOf<Result>(
 
 /**
  * Saves round trips: BEGIN is sent with the first statement of `work`, and COMMIT directly after
- * the closing statements. If those fail, the COMMIT rolls back. Then the session is reset for the
- * next user of this connection, unless the pool belongs to the caller. A role that `work` has set
+ * the closing statements. If those fail, the COMMIT rolls back. COMMIT and ROLLBACK also reset the
+ * session for the next user of this connection, unless the pool belongs to the caller. A role that `work` has set
  * may lack the right to write to the ledger, so a reset also precedes the closing statements.
  */
 function inOwnTransaction<Result>({ business, subscriber }: HandlerRun, step: Step<Result>): Promise<Result> {
   const { pool } = business
+  const isOwn = isReset(pool)
+  const commitAndReset = (client: PoolClient): string =>
+    endAndReset(pool, client, { verb: 'commit', mayHavePrepared: step.mayHavePrepared() })
   return inTransaction(
     pool,
     async (client) => {
       const result = await step.perform(step.onClient(client))
       const closing = step.closingStatements(client, result)
-      const isOwn = isReset(pool)
       await Promise.all(
         inOneWrite(client, () => [
           isOwn && step.changesRole() ? client.query(resetSession(client)) : undefined,
           ...closing.map((send) => send()),
-          client.query(isOwn ? commitAndReset(client, HANDLER_MS) : COMMIT),
+          client.query(isOwn ? commitAndReset(client) : COMMIT),
         ]),
       )
       return result
     },
-    // A session that idles for longer than a handler may run belongs to a frozen process.
-    { idleMs: subscriber.timeoutMs },
+    {
+      // A session that idles for longer than a handler may run belongs to a frozen process.
+      idleMs: subscriber.timeoutMs,
+      mayHavePrepared: step.mayHavePrepared,
+    },
   )
 }
 

@@ -200,7 +200,7 @@ async function connect(
     quietPool(setSchema(new pg.Pool({ ...config, ...more }), schema))
   const pool = limited(cutWhenSilent(opened({ max }), ANSWER_TIMEOUT_MS), IDLE_MS)
   const writes = limited(cutWhenSilent(opened({ max: sizes.writes }), ANSWER_TIMEOUT_MS), IDLE_MS)
-  resetSessions(writes, { remember })
+  resetSessions(writes, { remember, idleMs: IDLE_MS })
   const readings = cutWhenSilent(opened({ max: sizes.readings }), ANSWER_TIMEOUT_MS)
   const operators = limited(
     cutWhenSilent(
@@ -215,7 +215,7 @@ async function connect(
   const own = business
     ? undefined
     : limited(opened({ max: options.maxConnections, pipeline: true }), HANDLER_MS)
-  if (own) resetSessions(own, { remember })
+  if (own) resetSessions(own, { remember, idleMs: HANDLER_MS })
   const close = async (): Promise<void> => {
     await Promise.all([pool.end(), writes.end(), own?.end(), readings.end(), operators.end()])
     await embedded?.leave()

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { retryConflicts } from '../ledger/driver/sql-state.ts'
 import { type EffectId, type EffectRow, lockEffect, markOpenCallsUnknown } from '../ledger/effects/effects.ts'
 import {
   type AttentionPosition,
@@ -12,6 +13,7 @@ import {
   unknownEffects,
   type WaitingJob,
 } from '../ledger/jobs/attention.ts'
+import { isLive } from '../ledger/jobs/fence.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import { recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -130,21 +132,27 @@ function positionAt(cursor: string | undefined): AttentionPosition | undefined {
   return timePosition(cursor)
 }
 
+/** Decisions that abandon jobs lock several effects, so two of them may deadlock. */
 async function decideIn(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
   requireReason(decision, 'a decision')
+  return retryConflicts(() => tryToDecide(ledger, decision))
+}
+
+async function tryToDecide(ledger: LedgerTables, decision: EffectDecision): Promise<Decided> {
   const { tenant = 'default', key } = decision
   const id = scopedId(tenant, key)
   const effect: EffectId = { shard: shardOf(id, ledger.shards), id, tenant, key }
   return inTransaction(ledger.pool, async (client) => {
     const row = await lockEffect(client, effect)
     const waiting = await jobsWaitingFor(client, effect)
+    const needsDecision = row !== undefined && (await isUndecided(client, ledger, { row, waiting }))
     // If the outcome is known by now, the effect stays unchanged, and only the waiting jobs are
     // moved.
-    if (!row || !(isUndecided(row) || waiting.length > 0)) {
+    if (!row || !(needsDecision || waiting.length > 0)) {
       const fault = `effect "${key}" of tenant "${tenant}" ${stateText(row)}`
       throw new HookonceError('EFFECT_NOT_UNKNOWN', fault)
     }
-    const outcome = isUndecided(row) ? outcomeOf(decision) : undefined
+    const outcome = needsDecision ? outcomeOf(decision) : undefined
     if (outcome) {
       const caller = outcome.state === 'started' ? waiting[0] : undefined
       await decideEffect(client, { effect, epoch: row.epoch, caller, ...outcome })
@@ -171,9 +179,24 @@ async function decideIn(ledger: LedgerTables, decision: EffectDecision): Promise
  */
 export const decideAttention = whereTenant(([{ tenant }]) => tenant, decideIn)
 
-/** An effect that a fresh replay reopened needs no decision: the next job calls it again. */
-function isUndecided({ state, reopened }: EffectRow): boolean {
-  return state === 'unknown' && !reopened
+interface AwaitedEffect {
+  readonly row: EffectRow
+  readonly waiting: readonly WaitingJob[]
+}
+
+/**
+ * Whether the outcome of an effect depends on this decision. A rescuer that died may have left the
+ * effect `started`, with a job in `attention`: no run will record its outcome then. An effect that
+ * a fresh replay reopened needs no decision: the next job calls it again.
+ */
+async function isUndecided(
+  client: PoolClient,
+  { shards }: LedgerTables,
+  { row, waiting }: AwaitedEffect,
+): Promise<boolean> {
+  if (row.reopened) return false
+  if (row.state !== 'started' || waiting.length === 0) return row.state === 'unknown'
+  return !(await isLive(client, { ...row, shard: shardOf(row.receiptId, shards) }))
 }
 
 function stateText(row: EffectRow | undefined): string {

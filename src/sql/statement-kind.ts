@@ -65,7 +65,7 @@ export function refuseInWrite(text: string): void {
   if (session !== undefined) {
     throw new HookonceError(
       'TRANSACTION_MISUSED',
-      `"${session}" in ctx.write(): its session is shared with other jobs; use ctx.transaction(), which has its own`,
+      `"${session}" in ctx.write(): its session is shared with other jobs; use ctx.transaction(), which has its own until it ends`,
     )
   }
   const [, copy, where] = COPY.exec(said) ?? []

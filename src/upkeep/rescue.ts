@@ -1,4 +1,5 @@
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
+import { retryConflicts } from '../ledger/driver/sql-state.ts'
 import { markOpenCallsUnknown } from '../ledger/effects/effects.ts'
 import { type Rescue, type Rescued, rescueJobs } from '../ledger/jobs/rescue.ts'
 import { deadWorkers, forgetWorkers } from '../ledger/jobs/workers.ts'
@@ -80,16 +81,19 @@ async function rescueFrom({ pool, shards }: LedgerTables, dead: DeadWorkers): Pr
 /**
  * Rescues the jobs of dead workers in one shard. A job that crashed too many workers, but has an
  * open call, needs a person: its open calls become `unknown`. If this process dies before that, the
- * job is still in `attention`, and an operator can release it.
+ * job is still in `attention`, and the call that it waits for is listed and can be decided.
  */
 export async function rescueOrphans({ pool, shards }: LedgerTables, question: Rescue): Promise<Rescued[]> {
   const rescued = await rescueJobs(pool, question)
   const reason = 'it was called, no reply was recorded, and too many workers died while running its job'
   for (const job of rescued.filter(({ needsPerson }) => needsPerson)) {
-    await inTransaction(pool, async (client) => {
-      await markOpenCallsUnknown(client, { shards, job, reason })
-      await client.query('commit')
-    })
+    // It locks several effects, and so may an operator's decision.
+    await retryConflicts(() =>
+      inTransaction(pool, async (client) => {
+        await markOpenCallsUnknown(client, { shards, job, reason })
+        await client.query('commit')
+      }),
+    )
   }
   return rescued
 }

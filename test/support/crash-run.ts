@@ -36,7 +36,7 @@ const POINTS = {
   last: [
     'the handler begins',
     'the handler ends',
-    ...around('complete_with_step', 'the commit of complete_with_step'),
+    ...around('complete_with_result', 'the commit of complete_with_result'),
   ],
   latest: [...HANDLER, 'inside the transaction', ...RECORDED, ...around('first_version')],
   write: [

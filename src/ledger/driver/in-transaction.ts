@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient } from 'pg'
 import { DURABLE, DURABLE_SESSION } from '../../sql/durable.ts'
+import { endAndReset } from '../../sql/session-reset.ts'
 import { markLike } from './schema.ts'
 import { sqlStateOf } from './sql-state.ts'
 import type { PreparedStatement } from './statement.ts'
@@ -12,11 +13,12 @@ import type { PreparedStatement } from './statement.ts'
 const LOST_STATEMENTS = '26000'
 
 /**
- * Runs `work` on one connection of the pool. Removes the connection from the pool if it breaks.
+ * Runs `work` on one connection of the pool. Removes the connection from the pool if it breaks, or
+ * if `work` calls `close`.
  */
 export async function withConnection<Result>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<Result>,
+  work: (client: PoolClient, close: (reason: Error) => void) => Promise<Result>,
 ): Promise<Result> {
   const client = markLike(await pool.connect(), pool)
   let broken: Error | undefined
@@ -27,7 +29,7 @@ export async function withConnection<Result>(
   }
   client.on('error', onError)
   try {
-    return await work(client)
+    return await work(client, onError)
   } catch (error) {
     if (error instanceof Error && sqlStateOf(error) === LOST_STATEMENTS) broken ??= error
     throw error
@@ -63,10 +65,17 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
   return pool
 }
 
+interface TransactionTerms {
+  readonly idleMs?: number
+  /** Whether user code may have prepared a statement in SQL. */
+  readonly mayHavePrepared?: () => boolean
+}
+
 /**
  * Runs `work` after BEGIN, and rolls back if `work` throws. BEGIN is sent together with the first
  * statement of `work`. `work` sends the COMMIT itself, so that it can be sent with the last
- * statement. Both save a round trip, which is the main cost of a transaction.
+ * statement. Both save a round trip, which is the main cost of a transaction. The rollback also
+ * resets the session, if the pool is marked for it (sessions.ts).
  *
  * The server ends the transaction after `idleMs` without a statement. Otherwise a frozen process
  * would keep its locks, and no other process could take over its work.
@@ -74,18 +83,19 @@ export function limitIdle(pool: Pool, idleMs: number): Pool {
 export function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
-  { idleMs = IDLE_MS }: { readonly idleMs?: number } = {},
+  { idleMs = IDLE_MS, mayHavePrepared = () => false }: TransactionTerms = {},
 ): Promise<Result> {
   const begin =
     idleLimits.get(pool) === idleMs ? BEGIN : { text: `begin; set local ${limit(idleMs)}; select ${DURABLE}` }
-  return withConnection(pool, async (client) => {
+  return withConnection(pool, async (client, close) => {
     try {
       const [begun, worked] = inOneWrite(client, () => [client.query(begin), work(client)] as const)
       const [, result] = await Promise.all([begun, worked])
       return result
     } catch (error) {
-      // If the rollback fails, the connection is broken and the server rolls back by itself.
-      await client.query('rollback').catch(() => undefined)
+      const rollback = endAndReset(pool, client, { verb: 'rollback', mayHavePrepared: mayHavePrepared() })
+      // If this fails, the connection is closed, and the server rolls back by itself.
+      await client.query(rollback).catch(close)
       throw error
     }
   })

@@ -1,12 +1,19 @@
 import type { ClientBase, Pool } from 'pg'
 import { DURABLE } from '../../sql/durable.ts'
+import {
+  DEALLOCATE_FOREIGN,
+  RESET_ROLE,
+  RESET_SETTINGS,
+  resetAtEnd,
+  UNLOCK,
+} from '../../sql/session-reset.ts'
 import type { PipelinedStatement } from './pipeline.ts'
 
 /*
  * User code can change the session of its connection: settings, roles, temporary tables and locks.
  * Statements, functions and triggers can all do this, with or without SET LOCAL, and PostgreSQL
  * does not report it. So the engine does not look for changes. It resets the session after each job
- * of a shared transaction and before each commit.
+ * of a shared transaction, and at the end of each transaction.
  *
  * The reset runs inside the transaction, so it also works behind a pooler in transaction mode.
  */
@@ -24,19 +31,27 @@ interface Session {
 const NOTHING_SET: Session = { settings: [], role: 'none' }
 
 const sessions = new WeakMap<ClientBase, Session>()
-const resetPools = new WeakSet<Pool>()
 
 /* pg_settings does not list settings of extensions that are not loaded, such as app.tenant. */
 const OPENED = `select current_setting('role') as role,
   coalesce((select json_agg(json_build_array(name, setting)) from pg_settings
     where source = 'session' and name <> 'idle_in_transaction_session_timeout'), '[]') as settings`
 
-/**
- * Marks this pool: its sessions are reset after user code ran. `remember` is false behind a pooler,
- * which mixes sessions.
- */
-export function resetSessions(pool: Pool, { remember }: { readonly remember: boolean }): Pool {
-  resetPools.add(pool)
+interface ResetTerms {
+  /** False behind a pooler, which mixes sessions. */
+  readonly remember: boolean
+  /** The idle limit of the connections, to be set again after RESET ALL. */
+  readonly idleMs: number
+}
+
+/** Marks this pool: its sessions are reset after user code ran. */
+export function resetSessions(pool: Pool, { remember, idleMs }: ResetTerms): Pool {
+  const limit = `set idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
+  resetAtEnd(pool, (client) => [
+    resetSession(client),
+    // Behind a pooler, each transaction sets the limit itself.
+    ...(sessions.has(client) ? [limit] : []),
+  ])
   if (!remember) return pool
   const { onConnect } = pool.options
   pool.options.onConnect = async (client) => {
@@ -47,23 +62,12 @@ export function resetSessions(pool: Pool, { remember }: { readonly remember: boo
   return pool
 }
 
-export function isReset(pool: Pool): boolean {
-  return resetPools.has(pool)
-}
-
 /**
- * Statements between two jobs of one transaction. RESET SESSION AUTHORIZATION also ends SET ROLE.
- * Two statements are enough on nearly every connection. Keep it that way: every job pays for each
- * of them.
+ * Statements between two jobs of one transaction. Two statements are enough on nearly every
+ * connection. Keep it that way: every job pays for each of them.
  */
 export function betweenJobs(client: ClientBase): PipelinedStatement[] {
-  return [
-    plain('reset session authorization'),
-    plain('reset all'),
-    // If the session was not remembered: back to the role that ALTER ROLE … SET role gives the
-    // login.
-    ...(sessions.has(client) ? restored(client) : [plain('reset role')]),
-  ]
+  return [...RESET_SETTINGS.map(plain), ...(sessions.has(client) ? restored(client) : [plain(RESET_ROLE)])]
 }
 
 /**
@@ -74,13 +78,6 @@ export function betweenJobs(client: ClientBase): PipelinedStatement[] {
 export function beforeAlone(): PipelinedStatement[] {
   return [plain('close all'), plain('discard sequences'), plain('unlisten *'), plain(DEALLOCATE_FOREIGN)]
 }
-
-/* Not DEALLOCATE ALL: pg would still use the statements that it has prepared by protocol. */
-const DEALLOCATE_FOREIGN = `do $$ declare foreign_name text; begin
-  for foreign_name in select name from pg_catalog.pg_prepared_statements where from_sql loop
-    execute pg_catalog.format('deallocate %I', foreign_name);
-  end loop;
-end $$`
 
 interface SessionEnd {
   /** The idle limit of the connection, to be set again after RESET ALL. */
@@ -103,7 +100,7 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: SessionEnd): 
     ...betweenJobs(client),
     ...(isAlone ? [plain('discard temp')] : []),
     {
-      text: `select ${DURABLE}, ${limit}, pg_advisory_unlock_all()${isAlone ? '' : `, ${NO_TEMPORARY_TABLES}`}`,
+      text: `select ${DURABLE}, ${limit}, ${UNLOCK}${isAlone ? '' : `, ${NO_TEMPORARY_TABLES}`}`,
       values: [String(Math.ceil(idleMs)), sessions.get(client) === undefined],
     },
   ]
@@ -115,17 +112,6 @@ export function afterJobs(client: ClientBase, { idleMs, isAlone }: SessionEnd): 
  */
 const NO_TEMPORARY_TABLES = `case when pg_my_temp_schema() <> 0 then
      1 / (select (count(*) = 0)::integer from pg_class where relnamespace = pg_my_temp_schema()) end`
-
-/**
- * Returns COMMIT for one handler's transaction and the reset of its session, as one text: a second
- * message would cost more than these statements. If the transaction has failed, COMMIT rolls back
- * and the reset still runs.
- */
-export function commitAndReset(client: ClientBase, idleMs: number): string {
-  const limit = `set idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
-  // Behind a pooler, each transaction sets the limit itself.
-  return ['commit', resetSession(client), ...(sessions.has(client) ? [limit] : [])].join('; ')
-}
 
 export function resetSession(client: ClientBase): string {
   return betweenJobs(client)

@@ -28,3 +28,14 @@ export const MAX_TRIES = 5
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(sqlStateOf(error))
 }
+
+/** Runs a transaction again if it met another one. `work` must begin a new transaction each time. */
+export async function retryConflicts<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries >= MAX_TRIES || !isConflict(error)) throw error
+    }
+  }
+}

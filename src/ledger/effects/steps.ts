@@ -1,5 +1,5 @@
 import { DURABLE } from '../../sql/durable.ts'
-import { changeAll, isDistributed } from '../driver/shapes.ts'
+import { changeAll, type Filled, isDistributed } from '../driver/shapes.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
 import { REQUIRE_LIVE } from '../jobs/fence.ts'
 import type { JobRef } from '../jobs/job-ref.ts'
@@ -46,7 +46,7 @@ const RECORD_STEP = statement(
   { only: 'plain' },
 )
 
-/* Follows `requireLive` in one transaction: see driver/shapes.ts. */
+/* Follows a statement that checks the fence, in one transaction: see driver/shapes.ts. */
 const ADD_STEP = statement(
   'add_step',
   `insert into ledger.step (shard, receipt_id, subscriber, fence, name, result, epoch, input_hash)
@@ -60,15 +60,19 @@ export interface StepRecord extends StepId {
 }
 
 export async function recordStep(db: Queryable, step: StepRecord): Promise<void> {
-  const { job, name, result, epoch, inputHash = null } = step
+  const { job } = step
   const run = [job.shard, job.receiptId, job.subscriber, job.fence]
-  const values = [...run, name, result, epoch, inputHash]
-  if (isDistributed(db)) {
-    await changeAll(db, [
-      [REQUIRE_LIVE, run],
-      [ADD_STEP, values],
-    ])
-  } else await rows(db, RECORD_STEP, values)
+  if (isDistributed(db)) await changeAll(db, [[REQUIRE_LIVE, run], addedStep(step)])
+  else await rows(db, RECORD_STEP, valuesOf(step))
+}
+
+/** The record of a step, for a distributed ledger. */
+export function addedStep(step: StepRecord): Filled {
+  return [ADD_STEP, valuesOf(step)]
+}
+
+function valuesOf({ job, name, result, epoch, inputHash = null }: StepRecord): unknown[] {
+  return [job.shard, job.receiptId, job.subscriber, job.fence, name, result, epoch, inputHash]
 }
 
 /* The steps that record the hand-over of a run: writes, messages, or both. */

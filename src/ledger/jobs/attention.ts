@@ -92,7 +92,7 @@ export async function decideEffect(db: Queryable, decided: DecidedEffect): Promi
 /*
  * Unknown effects, oldest first, each with the jobs that wait for it. An unknown effect that a
  * fresh replay reopened needs no decision. An effect that jobs wait for is listed in any state, so
- * that no job waits unseen.
+ * that no job waits unseen. If it is `started`, only a live run can still record its outcome.
  */
 const list = (beyond: string, order: string): string => `with listed as (
      select e.shard, e.id, e.epoch from generate_series(0, $1::integer - 1) n(shard)
@@ -112,6 +112,11 @@ const list = (beyond: string, order: string): string => `with listed as (
    select e.tenant, e.key, e.epoch, e.mode, e.downstream_key as "downstreamKey", e.started_at as "startedAt",
      e.ended_at as "endedAt", encode(e.input_hash, 'hex') as "inputHash", call.row as call,
      case when e.state = 'unknown' and e.reopened_at is null then e.reason
+       when e.state = 'started' and e.reopened_at is null and not exists (
+         select from ledger.job caller
+         where caller.shard = get_byte(uuid_send(e.receipt_id), 0) % $1::integer and caller.receipt_id = e.receipt_id
+           and caller.subscriber = e.subscriber and caller.fence = e.fence and caller.state = 'processing'
+       ) then 'it was called and no reply was recorded'
        else 'no decision is needed: the effect is ' || e.state::text || '; confirm-done releases its jobs' end as reason,
      coalesce(jobs.list, '[]') as jobs,
      to_char(e.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '_' || e.id as cursor

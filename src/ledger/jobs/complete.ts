@@ -1,7 +1,15 @@
 import { DURABLE, WITH_DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
+import { changeAll, isDistributed } from '../driver/shapes.ts'
 import { type Queryable, rows, statement } from '../driver/statement.ts'
-import { HAS_ITS_STEPS, PUBLISHED, type StepId, WRITTEN, WRITTEN_AND_PUBLISHED } from '../effects/steps.ts'
+import {
+  addedStep,
+  HAS_ITS_STEPS,
+  PUBLISHED,
+  type StepRecord,
+  WRITTEN,
+  WRITTEN_AND_PUBLISHED,
+} from '../effects/steps.ts'
 import { byKey, type JobRef } from './job-ref.ts'
 
 /*
@@ -10,20 +18,29 @@ import { byKey, type JobRef } from './job-ref.ts'
  */
 
 /** Fails if the fence is stale, or an earlier step is gone: see fence.ts. */
-const COMPLETE_WITH_STEP = statement(
-  'complete_with_step',
-  `with done as (
+const completeWith = (told: string): string => `with done as (
      update ledger.job j
      set state = 'processed', worker = null, finished_at = now(), reason = $6::text, last_step = $5::text
      from (select $7::integer as steps) e
      where j.shard = $1::smallint and j.receipt_id = $2::uuid and j.subscriber = $3::integer
        and j.fence = $4::integer and j.state = 'processing' and ${HAS_ITS_STEPS}
      returning 1
-   )
-   select 1 / count(*), ${DURABLE} from done`,
+   )${told}
+   select 1 / count(*), ${DURABLE} from done`
+
+const COMPLETE_WITH_STEP = statement('complete_with_step', completeWith(''))
+
+/* Most last steps return nothing, so only this statement writes a row of the step. */
+const COMPLETE_WITH_RESULT = statement(
+  'complete_with_result',
+  completeWith(`, told as (
+     insert into ledger.step (shard, receipt_id, subscriber, fence, name, result, epoch)
+     select $1::smallint, $2::uuid, $3::integer, $4::integer, $5::text, $8::jsonb, $9::smallint from done
+   )`),
+  { only: 'plain' },
 )
 
-export interface LastStep extends Omit<StepId, 'epoch'> {
+export interface LastStep extends StepRecord {
   /** How many earlier steps the run has seen. */
   readonly steps: number
   /** Set if the event was stale. */
@@ -31,9 +48,13 @@ export interface LastStep extends Omit<StepId, 'epoch'> {
 }
 
 /** Completes the job in the transaction of its last step. */
-export async function completeWithStep(db: Queryable, { job, name, steps, reason }: LastStep): Promise<void> {
-  const run = [job.shard, job.receiptId, job.subscriber, job.fence]
-  await rows(db, COMPLETE_WITH_STEP, [...run, name, reason, steps])
+export async function completeWithStep(db: Queryable, step: LastStep): Promise<void> {
+  const { job, name, steps, reason, result, epoch } = step
+  const values = [job.shard, job.receiptId, job.subscriber, job.fence, name, reason, steps]
+  if (result === null) await rows(db, COMPLETE_WITH_STEP, values)
+  else if (!isDistributed(db)) await rows(db, COMPLETE_WITH_RESULT, [...values, result, epoch])
+  // The step comes second: it must not count as one of the earlier steps.
+  else await changeAll(db, [[COMPLETE_WITH_STEP, values], addedStep(step)])
 }
 
 /*

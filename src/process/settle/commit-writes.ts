@@ -108,24 +108,24 @@ export function writeCommitter({ writes, pool }: WriteConnections): WriteCommitt
    */
   async function tryToCommit(batch: readonly WrittenJob[], mode: CommitMode): Promise<CommitAttempt> {
     let isWriting = false
+    const commit = async (client: PoolClient): Promise<CommitOutcome[]> => {
+      // Checks fences and steps first: if a job has lost its fence or a step, its writes are not
+      // sent.
+      const live = await completeWritten(
+        client,
+        batch.map((member) => ({ job: member.job, step: recordOf(member), steps: member.steps })),
+      )
+      isWriting = true
+      await write(
+        client,
+        batch.filter((_, index) => live[index]),
+        mode,
+      )
+      await client.query('commit')
+      return live.map((isLive) => ({ kind: isLive ? 'committed' : 'lost' }))
+    }
     try {
-      const committed = await inTransaction(writes, async (client) => {
-        // Checks fences and steps first: if a job has lost its fence or a step, its writes are not
-        // sent.
-        const live = await completeWritten(
-          client,
-          batch.map((member) => ({ job: member.job, step: recordOf(member), steps: member.steps })),
-        )
-        isWriting = true
-        await write(
-          client,
-          batch.filter((_, index) => live[index]),
-          mode,
-        )
-        await client.query('commit')
-        return live.map((isLive): CommitOutcome => ({ kind: isLive ? 'committed' : 'lost' }))
-      })
-      return { committed }
+      return { committed: await inTransaction(writes, commit) }
     } catch (thrown) {
       if (!isWriting) throw thrown
       const culprit = thrown instanceof FailedWrite ? thrown : undefined

@@ -19,7 +19,8 @@ import type { RunCommit } from './settler.ts'
  * |                                             |                          | complete_with_steps|
  * | the handler failed, deferred or was drained | settler.ts               | settle             |
  * | it returned with ctx.write or ctx.publish   | commit-writes.ts         | complete_written   |
- * | it committed a last transaction             | effects/transaction.ts   | complete_with_step |
+ * | it committed a last transaction             | effects/transaction.ts   | complete_with_step,|
+ * |                                             |                          | or with_result     |
  * | it met an effect whose outcome is unknown   | effects/claim-effect.ts  | stop_for_attention |
  * | it would fail, and a call of it is open     | open-calls.ts            | stop_for_attention |
  * | it had no order key yet, and must wait      | worker.ts                | join_order_key     |

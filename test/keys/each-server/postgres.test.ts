@@ -42,8 +42,8 @@ test('a transactional handler whose commit succeeded, but whose reply was lost: 
   let runs = 0
   const work = async ({ tx }: { tx: { query(text: string): Promise<unknown> } }) => {
     await tx.query(`insert into effect (type) values ('order')`)
-    // The whole message is compared, because statements contain synchronous_commit.
-    proxy.loseRepliesTo('commit\0')
+    // The reset follows the verb; other statements contain synchronous_commit.
+    proxy.loseRepliesTo('commit; reset')
     return ++runs
   }
   const first = once(store, 'one', work, options)
@@ -123,6 +123,60 @@ test.each([
   await expect(run('commit')).rejects.toThrow('TRANSACTION_MISUSED')
   await expect(run(INSERT)).rejects.toThrow('rolled back')
   expect(await db.number('select count(*) from effect')).toBe(0)
+})
+
+describe('what a transactional handler leaves in its session is removed:', () => {
+  const LEAKS = [
+    'set search_path = other',
+    `select set_config('app.tenant', 'a', false)`,
+    'set role leaked_by_keys',
+    'select pg_advisory_lock(42)',
+    'create temp table effect (type text)',
+    'declare kept cursor with hold for select 1',
+    'listen news',
+    'prepare kept as select 1',
+  ]
+  const FOUND = `select current_setting('search_path') as path, coalesce(current_setting('app.tenant', true), '') as tenant,
+    current_user as role, to_regclass('pg_temp.effect') as temporary,
+    (select count(*)::int from pg_locks where locktype = 'advisory' and objid = 42 and pid = pg_backend_pid()) as locks,
+    (select count(*)::int from pg_cursors where is_holdable) as cursors,
+    (select count(*)::int from pg_listening_channels()) as channels,
+    (select count(*)::int from pg_prepared_statements where from_sql) as prepared`
+
+  test.each(['by its commit', 'by its rollback'])('%s', async (end) => {
+    const db = await freshDatabase()
+    await db.rows(
+      `do $$ begin create role leaked_by_keys; exception when duplicate_object or unique_violation then null; end $$`,
+    )
+    const store = opened({ database: db.url, maxConnections: 1 })
+    const run = (key: string, work: (tx: ClientBase) => Promise<unknown>) =>
+      once(store, key, ({ tx }) => work(tx), { tenant: 'global', handler: 'transactional' })
+    const look = (key: string) => run(key, async (tx) => (await tx.query(FOUND)).rows[0])
+    const before = await look('before')
+    // The store writes the result under the role of the handler.
+    await db.rows('grant select, update on all tables in schema public to leaked_by_keys')
+    for (const [n, leak] of LEAKS.entries()) {
+      const leaking = run(leak, async (tx) => {
+        await tx.query(leak)
+        if (end === 'by its rollback') throw new Error('rolled back')
+      })
+      if (end === 'by its rollback') await expect(leaking).rejects.toThrow('rolled back')
+      else await leaking
+      expect(await look(`after ${n}`), leak).toEqual(before)
+    }
+  })
+
+  test('but the settings of a handler on the pool of the caller are left alone', async () => {
+    const db = await freshDatabase()
+    const database = new pg.Pool({ connectionString: db.url, max: 1 })
+    onTestFinished(() => database.end())
+    const store = opened({ database })
+    const options = { tenant: 'global', handler: 'transactional' } as const
+    await once(store, 'one', ({ tx }) => tx.query(`set app.tenant = 'a'`).then(() => 1), options)
+    expect((await database.query(`select current_setting('app.tenant') as tenant`)).rows).toEqual([
+      { tenant: 'a' },
+    ])
+  })
 })
 
 describe('the table of keys', () => {

@@ -60,7 +60,11 @@ describe.each(orms)('a transaction of $name', ({ open }) => {
   test('completes the job in its commit when it is the last', async () => {
     const { db, hooks, orm } = await opened()
     hooks.on('test', '*', (event, ctx) =>
-      ctx.transaction((_, native) => orm.pay(native, event.key), { on: orm.on, last: true, name: 'pay' }),
+      ctx.transaction(async (_, native) => void (await orm.pay(native, event.key)), {
+        on: orm.on,
+        last: true,
+        name: 'pay',
+      }),
     )
     await hooks.start()
     await deliver(hooks, { id: 'in_1', type: 'a' })

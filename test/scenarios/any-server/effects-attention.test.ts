@@ -1,8 +1,12 @@
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { decideAttention } from '../../../src/operate/attention.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
 import { jobsAre } from '../../support/jobs.ts'
+import { withUnknownEffects } from '../../support/unknown-effects.ts'
+import { until } from '../../support/until.ts'
 
 interface Stopped {
   readonly db: TestDatabase
@@ -149,6 +153,78 @@ test.each(['confirmDone', 'confirmNotDone', 'retrySameKey'] as const)(
     expect(results).toEqual([{ id: 'ch_0' }, { id: 'ch_0' }])
   },
 )
+
+describe('a rescuer that died before it marked the effect as unknown:', () => {
+  async function halfRescued() {
+    const found = await stopped()
+    await found.db.rows(`update hookonce.effect set state = 'started', ended_at = null, reason = null`)
+    return found
+  }
+
+  test('confirm-done gives its result to the handler', async () => {
+    const { db, hooks, keys, results } = await halfRescued()
+    expect(await hooks.attention.list()).toMatchObject([
+      { key: 'charge:in_1', reason: 'it was called and no reply was recorded', jobs: [{}, {}] },
+    ])
+    expect(await hooks.attention.confirmDone('charge:in_1', { ...by, result: 7 })).toMatchObject({ jobs: 2 })
+    await jobsAre(db, 'processed', 2)
+    expect(results).toEqual([7, 7])
+    expect(keys).toHaveLength(1)
+  })
+
+  test('confirm-not-done lets it be called with a new key', async () => {
+    const { db, hooks, keys } = await halfRescued()
+    await hooks.attention.confirmNotDone('charge:in_1', by)
+    await jobsAre(db, 'processed', 2)
+    expect(new Set(keys).size).toBe(2)
+  })
+
+  test('a call that another run has taken over is decided by that run', async () => {
+    const { db, hooks } = await halfRescued()
+    const [caller] = await db.rows<{ id: string }>(
+      `update hookonce.job j set state = 'processing', fence = e.fence from hookonce.effect e
+       where j.receipt_id = e.receipt_id returning j.receipt_id as id`,
+    )
+    await db.rows('delete from hookonce.attention where receipt_id = $1', [caller?.id])
+    expect(await hooks.attention.list()).toMatchObject([
+      { reason: expect.stringContaining('no decision is needed: the effect is started'), jobs: [{}] },
+    ])
+    expect(await hooks.attention.confirmDone('charge:in_1', { ...by, result: 7 })).toMatchObject({ jobs: 1 })
+    expect(await db.rows('select state::text, result from hookonce.effect')).toEqual([
+      { state: 'started', result: null },
+    ])
+  })
+})
+
+test('a decision that deadlocks with another one is retried', async () => {
+  const { db } = await withUnknownEffects(['one', 'two'])
+  // The job that waits for "one" also called "two".
+  await db.rows(`update hookonce.effect set state = 'started', reason = null,
+    receipt_id = (select receipt_id from hookonce.effect where key = 'one') where key = 'two'`)
+  // This session must give up first, but only when the other one waits too.
+  const pool = new pg.Pool({ connectionString: db.url, options: '-c deadlock_timeout=2s' })
+  const other = await db.pool.connect()
+  onTestFinished(async () => {
+    other.release(true)
+    await pool.end()
+  })
+  const lock = 'select from hookonce.effect where key = $1 for update'
+  await other.query(`begin; set local deadlock_timeout = '1min'`)
+  await other.query(lock, ['two'])
+  const decided = decideAttention({ pool, shards: 16 }, { key: 'one', verb: 'abandon', ...by })
+  await until('the decision waits for "two"', () =>
+    db.number(`select count(*) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+  await other.query(lock, ['one'])
+  await other.query('commit')
+  expect(await decided).toEqual({ key: 'one', jobs: 1 })
+  expect(await db.rows('select action from hookonce.audit')).toEqual([{ action: 'abandon' }])
+  expect(await db.rows('select key, state::text from hookonce.effect order by key')).toEqual([
+    { key: 'one', state: 'unknown' },
+    { key: 'two', state: 'unknown' },
+  ])
+})
 
 test('a decision needs a person and a reason, and an effect that is unknown', async () => {
   const { hooks } = await stopped()

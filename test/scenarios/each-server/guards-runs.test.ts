@@ -43,14 +43,15 @@ const written =
   async (db, job) =>
     (await completeWritten(db, [{ job, step: '(write)', steps }]))[0] ?? false
 
-const withLastStep = (steps: number): EndRun =>
-  unlessStale((db, job) => completeWithStep(db, { job, name: 'last', steps, reason: null }))
+const withLastStep = (steps: number, result: string | null = null): EndRun =>
+  unlessStale((db, job) => completeWithStep(db, { job, epoch: 1, name: 'last', result, steps, reason: null }))
 
 const endings: [name: string, ending: EndRun, after: string][] = [
   ['complete', settledAs('processed'), 'processed'],
   ['settle', settledAs('retrying', 'it failed'), 'retrying'],
   ['complete_written', written(0), 'processed'],
   ['complete_with_step', withLastStep(0), 'processed'],
+  ['complete_with_result', withLastStep(0, '1'), 'processed'],
   [
     'record_step',
     unlessStale((db, job) => recordStep(db, { job, epoch: 0, name: 'a', result: '1' })),
@@ -130,6 +131,7 @@ describe.each([
   ['complete_with_steps, with a reason', settledAs('processed', 'the event was stale', 2)],
   ['complete_written', written(2)],
   ['complete_with_step', withLastStep(2)],
+  ['complete_with_result', withLastStep(2, '1')],
 ])('%s', (_, ending) => {
   const STEP = `insert into hookonce.step (shard, receipt_id, subscriber, fence, name, epoch)
     values ($1, $2, $3, 1, $4, $5)`

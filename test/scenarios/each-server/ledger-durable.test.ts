@@ -6,7 +6,7 @@ import { afterJobs } from '../../../src/ledger/driver/sessions.ts'
 import { endEffect, startEffect } from '../../../src/ledger/effects/effects.ts'
 import { recordStep } from '../../../src/ledger/effects/steps.ts'
 import { insertReceipts } from '../../../src/ledger/jobs/accept.ts'
-import { completeWithStep, completeWritten } from '../../../src/ledger/jobs/complete.ts'
+import { completeWithStep, completeWritten, type LastStep } from '../../../src/ledger/jobs/complete.ts'
 import { requireLive } from '../../../src/ledger/jobs/fence.ts'
 import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
 import type { NewWork } from '../../../src/ledger/jobs/new-work.ts'
@@ -50,6 +50,10 @@ const OTHER: NewWork = {
 const keys = statements('hookonce_key')
 const KEY = Buffer.alloc(16)
 
+function lastStep(result: string | null): LastStep {
+  return { job: JOB, epoch: 0, name: 'last', result, steps: 0, reason: null }
+}
+
 const PROMISES: readonly (readonly [
   name: string,
   run: (db: pg.PoolClient, worker: number) => Promise<unknown>,
@@ -64,7 +68,8 @@ const PROMISES: readonly (readonly [
   ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],
   ['complete written', (db) => completeWritten(db, [{ job: JOB, step: '(write)', steps: 0 }])],
   ['complete with steps', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), steps: 1 }])],
-  ['complete with a step', (db) => completeWithStep(db, { job: JOB, name: 'last', steps: 0, reason: null })],
+  ['complete with a step', (db) => completeWithStep(db, lastStep(null))],
+  ['complete with a result', (db) => completeWithStep(db, lastStep('1'))],
   ['record a step', (db) => recordStep(db, { job: JOB, epoch: 0, name: 'one', result: null })],
   ['start an effect', (db) => requireLive(db, JOB)],
   [

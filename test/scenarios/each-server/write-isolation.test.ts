@@ -144,6 +144,66 @@ describe('changes of a transaction to its session end with it:', () => {
   })
 })
 
+/** Locks of any session, and what else a handler finds in its own. */
+const LEFT = `select
+  (select count(*)::int from pg_locks l join pg_database d on d.oid = l.database
+    where l.locktype = 'advisory' and l.objid = 42 and d.datname = current_database()) as locks,
+  (select count(*)::int from pg_class where relname = 'seen' and relnamespace = pg_my_temp_schema()) as tables,
+  (select count(*)::int from pg_cursors where is_holdable) as cursors,
+  (select count(*)::int from pg_listening_channels()) as channels,
+  (select count(*)::int from pg_prepared_statements where from_sql) as prepared`
+
+describe('what outlives a transaction in its session is removed with it:', () => {
+  const TABLE = 'create temp table seen (key text, role text, path text, tenant text)'
+  const CURSOR = 'declare kept cursor with hold for select 1'
+  test.each([
+    ['a lock', 'select pg_advisory_lock(42)'],
+    ['a temporary table', TABLE],
+    ['a cursor', CURSOR],
+    ['a channel', 'listen news'],
+    ['a prepared statement', 'prepare kept as select 1'],
+    ['any of these, in a function', 'select leak()'],
+  ])('%s', async (_, statement) => {
+    const db = await prepared(
+      `perform pg_advisory_lock(42); execute '${TABLE}'; execute '${CURSOR}'; execute 'listen news';`,
+    )
+    const left: unknown[] = []
+    const hooks = testHooks(db, { maxConnections: 2, concurrency: 1, retry: { maxAttempts: 1 } }).on(
+      'test',
+      '*',
+      async (event, ctx) => {
+        const leaking = ctx.transaction(async (tx) => {
+          if (event.type === 'see') return void left.push((await tx.query(LEFT)).rows[0])
+          await tx.query(statement)
+          if (event.type === 'throw') throw new Error('rolled back')
+        })
+        await leaking.catch(() => undefined)
+        if (event.type === 'see') await ctx.transaction((tx) => tx.query(SEEN, [event.key]), { name: 'seen' })
+      },
+    )
+    await hooks.start()
+    const types = ['commit', 'see', 'throw', 'see', 'commit', 'see']
+    for (const [n, type] of types.entries()) {
+      await deliver(hooks, { id: `evt_${n}`, type })
+      await jobsAre(db, 'processed', n + 1)
+    }
+    const nothing = { locks: 0, tables: 0, cursors: 0, channels: 0, prepared: 0 }
+    expect(left).toEqual([nothing, nothing, nothing])
+    expect(await db.number('select count(*) from seen')).toBe(3)
+  })
+
+  test('a lock that a function takes in a write that fails', async () => {
+    const db = await prepared('perform pg_advisory_lock(42);')
+    const hooks = testHooks(db, { retry: { maxAttempts: 1 } }).on('test', '*', (_, ctx) =>
+      ctx.write({ text: 'select leak()' }, { text: 'select 1 / 0' }),
+    )
+    await hooks.start()
+    await deliver(hooks, { id: 'evt_1', type: 'leak' })
+    await jobsAre(db, 'failed')
+    expect(await db.rows(LEFT)).toMatchObject([{ locks: 0 }])
+  })
+})
+
 test("settings of the caller's own onConnect apply to every write", async () => {
   const db = await prepared(`perform set_config('search_path', 'public', false);`)
   const { default: pg } = await import('pg')

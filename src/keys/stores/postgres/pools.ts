@@ -1,5 +1,6 @@
 import type { Pool, PoolConfig } from 'pg'
 import { quietPool } from '../../../sql/quiet-pool.ts'
+import { RESET_ROLE, RESET_SETTINGS, resetAtEnd } from '../../../sql/session-reset.ts'
 
 /**
  * Separate connections for the keys and for the transactions of handlers. With a shared pool,
@@ -8,6 +9,7 @@ import { quietPool } from '../../../sql/quiet-pool.ts'
  */
 export interface Pools {
   keys(): Promise<Pool>
+  /** A pool that was opened here is reset after each handler. */
   business(): Promise<Pool>
   /** Ends the pools that were opened here. A pool passed by the caller stays open. */
   close(): Promise<void>
@@ -54,7 +56,10 @@ export function openPools({
       return keys
     },
     business() {
-      business ??= typeof database === 'string' ? openTracked({}) : Promise.resolve(database)
+      business ??=
+        typeof database === 'string'
+          ? openTracked({}).then((pool) => resetAtEnd(pool, () => [...RESET_SETTINGS, RESET_ROLE]))
+          : Promise.resolve(database)
       return business
     },
     async close() {

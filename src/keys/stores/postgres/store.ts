@@ -148,8 +148,8 @@ export function postgresKeys(options: PostgresKeysOptions): TransactionalKeyStor
     ) {
       return inTransaction<TransactionEnd<Value>>(
         await pools.business(),
-        async (client) => {
-          const tx = clientWhileOpen(client)
+        async (client, notes) => {
+          const tx = clientWhileOpen(client, notes)
           const { value, completion } = await work(tx.client).finally(tx.close)
           if (!completion) return { commit: false, answer: { value, end: 'rolled back' } }
           const settleQuery = await query('settle', settleValues(id, fence, completion))

@@ -1,15 +1,25 @@
 import type { ClientBase, Pool, PoolClient, QueryConfig } from 'pg'
 import { HookonceError } from '../../../model/errors.ts'
+import { endAndReset, mentionsPrepare } from '../../../sql/session-reset.ts'
 import { asOneStatement, refuseControl, refuseSeveral } from '../../../sql/statement-kind.ts'
-
 import { ANSWER_TIMEOUT_MS } from './pools.ts'
+
+interface OpenClient {
+  readonly client: ClientBase
+  close(): void
+}
+
+/** What a handler may have left in the session of its transaction. */
+export interface SessionNotes {
+  mayHavePrepared: boolean
+}
 
 /**
  * The view of its connection that a handler receives. The handler must not end the transaction,
  * which ends together with the stored result. It also must not use the client after it has
  * answered: by then the connection is back in its pool, and may be in use elsewhere.
  */
-export function clientWhileOpen(client: PoolClient): { readonly client: ClientBase; close(): void } {
+export function clientWhileOpen(client: PoolClient, notes: SessionNotes): OpenClient {
   let isOver = false
   function requireOpen(): void {
     if (!isOver) return
@@ -18,10 +28,14 @@ export function clientWhileOpen(client: PoolClient): { readonly client: ClientBa
       'context.tx was used after the handler had answered, when its transaction had ended',
     )
   }
+  function examine(text: string): void {
+    refuseControl(text)
+    notes.mayHavePrepared ||= mentionsPrepare(text)
+  }
   const send = (...args: unknown[]): unknown => Reflect.apply(client.query, client, args)
   async function sendPlainQuery(query: HasText, values: readonly unknown[]): Promise<unknown> {
     requireOpen()
-    refuseControl(query.text)
+    examine(query.text)
     try {
       return await send(asOneStatement(query), ...values)
     } catch (error) {
@@ -33,7 +47,7 @@ export function clientWhileOpen(client: PoolClient): { readonly client: ClientBa
     if (isPlainQuery(config) && typeof more.at(-1) !== 'function') return sendPlainQuery(config, more)
     requireOpen()
     if (!hasText(config)) return send(given, ...more)
-    refuseControl(config.text)
+    examine(config.text)
     if (isPlainQuery(config)) return send(asOneStatement(config), ...more)
     // pg keeps this object, so the object itself is changed to accept only one statement.
     return send(Object.assign(config, { queryMode: 'extended' }), ...more)
@@ -74,13 +88,13 @@ export interface WorkResult<Answer> {
 }
 
 /**
- * Runs `work` between BEGIN and COMMIT or ROLLBACK. A process that freezes in between keeps its row
+ * Runs `work` between BEGIN and COMMIT or ROLLBACK, which also reset the session if its pool is marked for it. A process that freezes in between keeps its row
  * locks, and no other process could take over its key. The server therefore ends a transaction that
  * is idle for `idleMs`.
  */
 export async function inTransaction<Answer>(
   pool: Pool,
-  work: (client: PoolClient) => Promise<WorkResult<Answer>>,
+  work: (client: PoolClient, notes: SessionNotes) => Promise<WorkResult<Answer>>,
   { idleMs = ANSWER_TIMEOUT_MS }: { readonly idleMs?: number | undefined } = {},
 ): Promise<Answer> {
   const client = await pool.connect()
@@ -90,9 +104,10 @@ export async function inTransaction<Answer>(
     broken = error
   }
   client.on('error', onError)
-  async function end(text: 'commit' | 'rollback'): Promise<void> {
+  const notes: SessionNotes = { mayHavePrepared: false }
+  async function end(verb: 'commit' | 'rollback'): Promise<void> {
     try {
-      await client.query(timed({ text }))
+      await client.query(timed({ text: endAndReset(pool, client, { verb, ...notes }) }))
     } catch (error) {
       // The outcome on this connection is unknown, so it is not reused. The server ends what is
       // left open.
@@ -103,7 +118,7 @@ export async function inTransaction<Answer>(
   const limitMs = Math.max(Math.ceil(idleMs), SHORTEST_IDLE_MS)
   try {
     await client.query(`begin; set local idle_in_transaction_session_timeout = ${limitMs}`)
-    const { commit, answer } = await work(client)
+    const { commit, answer } = await work(client, notes)
     await end(commit ? 'commit' : 'rollback')
     return answer
   } catch (error) {
