@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { LedgerSnapshot } from '../observe/merge-ledgers.ts'
 import type { Observer } from '../observe/observer.ts'
 import type { Station } from './station.ts'
@@ -8,7 +7,7 @@ export interface RetiredEngines {
   add(station: Station): void
   /** Their counters, so that the sums of the process never fall. */
   snapshots(): Promise<readonly LedgerSnapshot[]>
-  /** Waits for them, at most for this time. */
+  /** Leaves their runs at most this time, and waits for their end. */
   stop(drainMs: number): Promise<void>
 }
 
@@ -27,12 +26,10 @@ export function retiredEngines(longestRunMs: () => number, observer: Observer): 
   return {
     add: (station) => void ending.set(station, end(station)),
     snapshots: async () => [...ended, ...(await Promise.all([...ending.keys()].map(countersOf)))],
-    async stop(ms) {
-      const waiting = new AbortController()
-      const { signal } = waiting
-      const all = Promise.all(ending.values())
-      await Promise.race([all, delay(ms, undefined, { signal }).catch(() => undefined)])
-      waiting.abort()
+    async stop(drainMs) {
+      // `end` reports failures.
+      await Promise.allSettled([...ending.keys()].map(({ engine }) => engine.stop(drainMs)))
+      await Promise.all(ending.values())
     },
   }
 }

@@ -109,6 +109,21 @@ test('a stop may wait for a handler without limit, and two stops wait for the sa
   await expect(hooks.start()).rejects.toThrow(/cannot start again/)
 })
 
+test('a second stop shortens the drain of the first, and a longer one does not extend it', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', () => new Promise(() => undefined))
+  await hooks.start()
+  await deliver(hooks, { id: 'a', type: 'x' })
+  await until('it runs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
+  const first = hooks.stop({ drainMs: Number.POSITIVE_INFINITY })
+  const second = hooks.stop({ drainMs: 50 })
+  const third = hooks.stop()
+  await Promise.all([first, second, third])
+  expect(await db.rows('select state::text, crashes from hookonce.job')).toEqual([
+    { state: 'received', crashes: 0 },
+  ])
+})
+
 test('large bodies that wait in the ledger arrive unchanged', async () => {
   const db = await freshDatabase()
   const got = new Map<string, string>()
