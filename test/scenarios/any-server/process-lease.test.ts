@@ -58,6 +58,42 @@ test('handing work back may wait for a lock: the heartbeats continue', async () 
   client.release()
 })
 
+test('of two processes with the same id, the one whose row was lost takes another id', async () => {
+  const db = await freshDatabase()
+  const reasons: string[] = []
+  const start = async () => {
+    const hooks = testHooks(db, { leaseMs: 1_000 }).on(
+      'test',
+      '*',
+      async (_event, { signal }) => {
+        if (reasons.length > 0) return
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        reasons.push(String(signal.reason))
+      },
+      { name: 'app' },
+    )
+    await hooks.start()
+    return hooks
+  }
+  const first = await start()
+  await deliver(first, { id: 'hangs', type: 'x' })
+  await until('it hangs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
+  // As after a failover to a standby that missed the registration: the next process gets its id.
+  const [lost] = await db.rows<{ id: number }>('delete from hookonce.worker returning id')
+  await db.rows(`alter table hookonce.worker alter column id restart with ${lost?.id}`)
+  await start()
+  await until('the first notices', () => reasons.length)
+  expect(reasons[0]).toContain('LEASE_LOST')
+
+  const living = 'select id from hookonce.worker where dead_at is null order by id'
+  await until('it has another id', async () => (await db.rows(living)).length === 2)
+  await first.stop()
+  expect(await db.rows(living)).toEqual([lost])
+  await until('it runs again', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed' and crashes = 0`),
+  )
+})
+
 test('a worker whose listening connection receives nothing still stops', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)

@@ -11,6 +11,7 @@ import { requireLive } from '../../../src/ledger/jobs/fence.ts'
 import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
 import type { NewWork } from '../../../src/ledger/jobs/new-work.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { enlistWorker } from '../../../src/ledger/jobs/workers.ts'
 import { insertImported } from '../../../src/ledger/receipts/import.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
@@ -52,6 +53,7 @@ const PROMISES: readonly (readonly [
   ['accept', (db) => insertReceipts(db, [work()], { worker: undefined, shards: 16 })],
   ['accept leased', (db, worker) => insertReceipts(db, [work()], { worker, shards: 16 })],
   ['accept in order', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
+  ['enlist a worker', (db) => enlistWorker(db, { leaseMs: 1_000, host: 'a', pid: 1, serves: [] })],
   ['import', (db) => insertImported(db, work().receipt, [work().receipt])],
   ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
   ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],
