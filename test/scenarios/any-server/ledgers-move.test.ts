@@ -74,6 +74,22 @@ test('a move copies large bodies in small batches', async () => {
   expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
 })
 
+test('behind a pooler, the audit of a move waits for the disk, whatever the role does', async () => {
+  const db = await freshDatabase()
+  const name = new URL(db.url).pathname.slice(1)
+  await db.rows(`alter database ${name} set synchronous_commit = off`)
+  const { set } = await counting(db, { prepare: 'off' })
+  await db.pool.query(`create function see() returns trigger language plpgsql as $$ begin
+      new.why := current_setting('synchronous_commit');
+      return new;
+    end $$;
+    create trigger see before insert on hookonce_2.audit for each row execute function see()`)
+  await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, MOVE_REASON)
+  expect(await db.rows('select action, why from hookonce_2.audit')).toEqual([
+    { action: 'move-tenant', why: 'on' },
+  ])
+})
+
 test('an old body that a move brings is swept in the new ledger', async () => {
   const db = await freshDatabase()
   const { set } = await counting(db)
