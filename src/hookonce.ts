@@ -65,7 +65,7 @@ export interface Hookonce<S extends Sources> extends Mounts<keyof S & string> {
   start(): Promise<void>
   /**
    * Drains: in-flight work finishes within `drainMs`. The rest is handed back, and its attempt does
-   * not count.
+   * not count. A second call can shorten the time.
    */
   stop(options?: { readonly drainMs?: number }): Promise<void>
   /** Whether a delivery could be recorded durably now. */

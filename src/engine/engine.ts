@@ -12,6 +12,7 @@ import { type NewSubscription, type Subscription, subscription } from '../subscr
 import { startChore } from '../upkeep/chore.ts'
 import { countFlush } from '../upkeep/flush-counts.ts'
 import { breaker } from '../work/breaker.ts'
+import { TimeLimit } from '../work/within.ts'
 import { type InlineSources, inlineSources } from './inline-sources.ts'
 import { ledgerStatus } from './ledger-status.ts'
 import { type OpenStages, openStages } from './open.ts'
@@ -49,6 +50,7 @@ export interface Engine {
   start(): Promise<void>
   /** Makes the worker of this engine look for jobs now. */
   wake(): void
+  /** A second call can shorten the time that runs have, and cannot extend it. */
   stop(drainMs: number): Promise<void>
   /** Whether a delivery could be recorded durably now. */
   isReady(): Promise<boolean>
@@ -81,6 +83,7 @@ export function createEngine(options: CheckedOptions, place?: EnginePlace): Engi
   let opening: Promise<OpenStages> | undefined
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
+  const drain = new TimeLimit(Number.POSITIVE_INFINITY)
   let stopFlushing: (() => Promise<void>) | undefined
   let isWatchingForWorker = false
 
@@ -158,12 +161,12 @@ export function createEngine(options: CheckedOptions, place?: EnginePlace): Engi
     return starting
   }
 
-  async function close(drainMs: number): Promise<void> {
+  async function close(): Promise<void> {
     const opened = await opening?.catch(() => undefined)
     if (!opened) return inline.dropReports()
     await starting?.catch(() => undefined)
     await opened.acceptor.idle()
-    await work.stop(drainMs)
+    await work.stop(drain)
     await opened.diagnoses.idle()
     await Promise.all([opened.rejections.stop(), inline.stopReports()])
     // Flushes again: a delivery in progress at the first flush may have been a duplicate, which is
@@ -200,7 +203,8 @@ export function createEngine(options: CheckedOptions, place?: EnginePlace): Engi
     isReady: status.isReady,
     snapshot: async () => counts.snapshot(stopping ? undefined : await status.backlogs()),
     stop(drainMs) {
-      stopping ??= close(drainMs)
+      drain.shorten(drainMs)
+      stopping ??= close()
       return stopping
     },
   }

@@ -8,6 +8,7 @@ import { mergeLedgers } from '../observe/merge-ledgers.ts'
 import { observers } from '../observe/observer.ts'
 import { type NewSubscription, type Subscription, subscription } from '../subscription.ts'
 import { breaker } from '../work/breaker.ts'
+import { TimeLimit } from '../work/within.ts'
 import { createEngine, type Engine } from './engine.ts'
 import type { InlineSourceOptions } from './inline-sources.ts'
 import { operatorTables } from './operator-tables.ts'
@@ -57,6 +58,8 @@ export function createFleet(options: ManyOptions): Engine {
   let starting: Promise<void> | undefined
   let registering: Promise<unknown> | undefined
   let stopping: Promise<void> | undefined
+  let closing: Promise<void> | undefined
+  const drain = new TimeLimit(Number.POSITIVE_INFINITY)
 
   function place(): Promise<void> {
     if (stopping) return Promise.reject(new HookonceError('LEDGER_DOWN', 'this process is stopping'))
@@ -157,14 +160,22 @@ export function createFleet(options: ManyOptions): Engine {
     }
   }
 
-  async function stopAll(drainMs: number): Promise<void> {
+  /** Resolves when no engine is added or replaced any more. */
+  async function settled(): Promise<void> {
     stopped.abort()
     await starting?.catch(() => undefined)
     await following
     await stations.settled()
-    const engines = [...stations.all.map(({ engine }) => engine), ...detached]
-    await Promise.all([...engines.map((engine) => engine.stop(drainMs)), stations.retired.stop(drainMs)])
-    await stations.directory.close()
+  }
+
+  async function stop(drainMs: number): Promise<void> {
+    drain.shorten(drainMs)
+    stopping ??= settled()
+    await stopping
+    const engines = [...stations.all.map(({ engine }) => engine), ...detached, stations.retired]
+    await Promise.all(engines.map((one) => one.stop(drain.leftMs)))
+    closing ??= stations.directory.close()
+    await closing
   }
 
   return {
@@ -224,10 +235,7 @@ export function createFleet(options: ManyOptions): Engine {
     wake() {
       for (const { engine } of stations.all) engine.wake()
     },
-    stop(drainMs) {
-      stopping ??= stopAll(drainMs)
-      return stopping
-    },
+    stop,
     async isReady() {
       await place().catch((error) => observer.trouble({ doing: 'finding the ledgers of the tenants', error }))
       return isAny(stations.all.map(({ engine }) => engine.isReady()))

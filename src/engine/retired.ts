@@ -1,38 +1,45 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { LedgerSnapshot } from '../observe/merge-ledgers.ts'
+import { mergeSnapshots } from '../observe/merge-snapshots.ts'
 import type { Observer } from '../observe/observer.ts'
+import type { MetricsSnapshot } from '../observe/snapshot.ts'
 import type { Station } from './station.ts'
 
 /** Engines whose sources another engine has. They end their runs and close their connections. */
 export interface RetiredEngines {
   add(station: Station): void
-  /** Their counters, so that the sums of the process never fall. */
+  /**
+   * Their counters, so that the sums of the process never fall. Engines that have ended share one
+   * snapshot per ledger: a process may replace any number.
+   */
   snapshots(): Promise<readonly LedgerSnapshot[]>
-  /** Waits for them, at most for this time. */
+  /** Leaves their runs at most this time, and waits for their end. */
   stop(drainMs: number): Promise<void>
 }
 
 /** `longestRunMs`: tenants that do not move must not be interrupted. */
 export function retiredEngines(longestRunMs: () => number, observer: Observer): RetiredEngines {
   const ending = new Map<Station, Promise<void>>()
-  const ended: LedgerSnapshot[] = []
+  const ended = new Map<string, MetricsSnapshot>()
 
   async function end(station: Station): Promise<void> {
     const doing = `closing a replaced engine of the ledger ${station.ledger}`
     await station.engine.stop(longestRunMs()).catch((error: unknown) => observer.trouble({ doing, error }))
-    ended.push(await countersOf(station))
+    const { ledger, snapshot } = await countersOf(station)
+    const before = ended.get(ledger)
+    ended.set(ledger, before ? mergeSnapshots([before, snapshot]) : snapshot)
     ending.delete(station)
   }
 
   return {
     add: (station) => void ending.set(station, end(station)),
-    snapshots: async () => [...ended, ...(await Promise.all([...ending.keys()].map(countersOf)))],
-    async stop(ms) {
-      const waiting = new AbortController()
-      const { signal } = waiting
-      const all = Promise.all(ending.values())
-      await Promise.race([all, delay(ms, undefined, { signal }).catch(() => undefined)])
-      waiting.abort()
+    async snapshots() {
+      const past = [...ended].map(([ledger, snapshot]) => ({ ledger, snapshot }))
+      return [...past, ...(await Promise.all([...ending.keys()].map(countersOf)))]
+    },
+    async stop(drainMs) {
+      // `end` reports failures.
+      await Promise.allSettled([...ending.keys()].map(({ engine }) => engine.stop(drainMs)))
+      await Promise.all(ending.values())
     },
   }
 }

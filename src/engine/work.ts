@@ -12,6 +12,7 @@ import type { HandOff } from '../receive/accept.ts'
 import { startUpkeep, type Upkeep } from '../upkeep/upkeep.ts'
 import { type Isolation, isolation } from '../work/isolation.ts'
 import type { Room, SharedRoom } from '../work/room.ts'
+import type { TimeLimit } from '../work/within.ts'
 import type { OpenStages } from './open.ts'
 import { tracedPublishers } from './traced.ts'
 
@@ -23,7 +24,7 @@ export interface WorkStages {
   start(opened: OpenStages): Promise<void>
   /** Makes the worker look for jobs now. */
   wake(): void
-  stop(drainMs: number): Promise<void>
+  stop(limit: TimeLimit): Promise<void>
 }
 
 /** The time to commit an outcome, added to the longest timeout of a handler or publisher. */
@@ -108,8 +109,8 @@ export function workStages(
     start,
     wake,
     // Stops the upkeep in parallel: a chore in progress must not delay the drain of the handlers.
-    async stop(drainMs) {
-      await Promise.all([upkeep?.stop(), worker?.stop(drainMs), relay?.stop(drainMs)])
+    async stop(limit) {
+      await Promise.all([upkeep?.stop(), worker?.stop(limit), relay?.stop(limit)])
       room?.leave()
     },
   }

@@ -47,6 +47,7 @@ export interface Gateway {
   ready(): Promise<boolean>
   /** The metrics since the start, over all configurations. */
   readonly metrics: () => Promise<MetricsSnapshot>
+  /** Also shortens the time of a replaced configuration. */
   stop(options: { readonly drainMs: number }): Promise<void>
 }
 
@@ -161,7 +162,9 @@ export function gateway({ config, make, works, drainMs, logger, capture }: Gatew
     async stop({ drainMs: withinMs }) {
       isStopping = true
       await Promise.race([replacing.catch(() => undefined), delay(withinMs, undefined, { ref: false })])
-      await Promise.all([generation.hooks.stop({ drainMs: withinMs }), retiring])
+      // `retire` reports a failure of the replaced generation.
+      const shortened = retired?.hooks.stop({ drainMs: withinMs }).catch(() => undefined)
+      await Promise.all([generation.hooks.stop({ drainMs: withinMs }), shortened, retiring])
     },
   }
 }

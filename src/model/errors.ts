@@ -69,12 +69,14 @@ export const errorCatalogue = {
   EVENT_KEY_TOO_LONG: {
     status: 400,
     retryable: false,
-    advice: 'The event key is longer than 1024 bytes. Declare a shorter key in `event.key`.',
+    advice:
+      'The event key is longer than 1024 bytes. hookonce recorded the event under the hash of its key. Declare a shorter key in `event.key`.',
   },
   EVENT_TYPE_TOO_LONG: {
     status: 400,
     retryable: false,
-    advice: 'The event type is longer than 255 bytes. Check that `event.type` names the right field.',
+    advice:
+      'The event type is longer than 255 bytes. hookonce recorded its start, followed by its hash. Check that `event.type` names the right field.',
   },
   BODY_MISMATCH: {
     status: 409,

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import type { LedgerTables } from '../ledger/ledger.ts'
 import type { LedgerMember, LedgerSet } from '../ledger/ledger-set.ts'
@@ -23,7 +24,7 @@ import {
   requireUnchanged,
 } from '../ledger/places/places.ts'
 import { copyTenant, deleteTenant, takenIds } from '../ledger/places/tenant-rows.ts'
-import { recordAudit } from '../ledger/read/audit.ts'
+import { type AuditEntry, recordAudit } from '../ledger/read/audit.ts'
 import { HookonceError } from '../model/errors.ts'
 import { isDown } from './across.ts'
 import { type DecisionReason, requireReason } from './audit.ts'
@@ -114,7 +115,7 @@ async function cancel(parts: MoveParts, place: MarkedPlace, movingTo: string): P
   const { tenant, ledger } = place
   const source = await memberNamed(set, ledger).tables()
   const left = await replacePlace(home.pool, place, { ledger, movedFrom: movingTo })
-  await recordAudit(source.pool, {
+  await auditDurably(source.pool, {
     actor: reason.by,
     action: 'cancel-move',
     why: reason.why,
@@ -156,7 +157,7 @@ async function moveRows({ set, move, home, reason }: MoveParts, place: MarkedPla
     if (error instanceof PlaceChanged) await deleteUnrecorded(home, target, move)
     throw error
   })
-  await recordAudit(target.pool, {
+  await auditDurably(target.pool, {
     actor: reason.by,
     action: 'move-tenant',
     why: reason.why,
@@ -166,6 +167,13 @@ async function moveRows({ set, move, home, reason }: MoveParts, place: MarkedPla
     address: reason.address,
   })
   return switched
+}
+
+function auditDurably(pool: Pool, entry: AuditEntry): Promise<void> {
+  return inTransaction(pool, async (client) => {
+    await recordAudit(client, entry)
+    await client.query('commit')
+  })
 }
 
 /** Another command has cancelled this move, and may have deleted the copy before its last rows came. */

@@ -15,6 +15,7 @@ import { persistently } from '../work/persistently.ts'
 import { nextJobs } from '../work/release-next.ts'
 import type { Room } from '../work/room.ts'
 import { slotsOf } from '../work/slots.ts'
+import type { TimeLimit } from '../work/within.ts'
 import { attempt } from './attempt.ts'
 import { attemptInSpan } from './attempt-span.ts'
 import { circuits } from './circuits.ts'
@@ -76,7 +77,7 @@ export interface Worker {
   /** Looks for work in the ledger soon. */
   wake(): void
   /** Finishes jobs in flight, hands back those that take too long, and ends the lease. */
-  stop(drainMs: number): Promise<void>
+  stop(limit: TimeLimit): Promise<void>
 }
 
 /** The limit on ended runs that wait for their commit while other runs use their slots. */
@@ -238,9 +239,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await settling.add({ settlement: handedBack(job, attempt), handedOver: NOTHING_HANDED_OVER })
   }
 
-  async function stop(drainMs: number): Promise<void> {
+  async function stop(limit: TimeLimit): Promise<void> {
     const listenerStopped = listening?.stop()
-    await runs.drain(drainMs)
+    await runs.drain(limit)
     await settling.idle()
     await circuitsHere.idle()
     await next.idle()

@@ -14,6 +14,7 @@ import { leasedRuns } from '../work/leased-runs.ts'
 import { persistently } from '../work/persistently.ts'
 import type { RetryPolicy } from '../work/retry.ts'
 import { slotsOf } from '../work/slots.ts'
+import type { TimeLimit } from '../work/within.ts'
 import { type LaneWithMessages, startLaneClaimer } from './lane-claimer.ts'
 import { runLane } from './lane-run.ts'
 import type { TopicPublisher } from './publishers.ts'
@@ -51,7 +52,7 @@ export interface Relay {
   /** Looks for messages soon. */
   wake(): void
   /** Finishes the messages in flight, hands the other lanes back, and ends the lease. */
-  stop(drainMs: number): Promise<void>
+  stop(limit: TimeLimit): Promise<void>
 }
 
 /** The limit on lanes per statement. More would only make its locks last longer. */
@@ -138,8 +139,8 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     await marks.add({ shard, lane, fence, doneTo: 0, first: 0, attempt: 0, failure: undefined, left })
   }
 
-  async function stop(drainMs: number): Promise<void> {
-    await runs.drain(drainMs)
+  async function stop(limit: TimeLimit): Promise<void> {
+    await runs.drain(limit)
     await marks.idle()
     await runs.retire()
   }

@@ -44,7 +44,7 @@ export interface Verified {
  * contains nothing of the body.
  */
 export interface Unread {
-  readonly code: 'EVENT_KEY_MISSING' | 'EVENT_TYPE_MISSING'
+  readonly code: 'EVENT_KEY_MISSING' | 'EVENT_KEY_TOO_LONG' | 'EVENT_TYPE_MISSING' | 'EVENT_TYPE_TOO_LONG'
   readonly detail: string
 }
 

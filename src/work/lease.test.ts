@@ -15,9 +15,10 @@ function ledger(reply: () => Reply): Queryable & { enlisted: number; beats: numb
     beats: 0,
     retired: [],
     async query({ name, values }) {
+      if (name === 'hookonce_begin_enlisting') return { rows: [], rowCount: 1 }
       if (name === 'hookonce_enlist_worker') {
         this.enlisted += 1
-        return { rows: [{ id: this.enlisted }], rowCount: 1 }
+        return { rows: [{ id: this.enlisted, startedAt: '0' }], rowCount: 1 }
       }
       if (name === 'hookonce_retire_worker') {
         this.retired.push(Number(values[0]))

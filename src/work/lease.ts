@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Queryable } from '../ledger/driver/statement.ts'
-import { enlistWorker, heartbeat, retireWorker } from '../ledger/jobs/workers.ts'
+import { type Enlisted, enlistWorker, heartbeat, retireWorker } from '../ledger/jobs/workers.ts'
 import { HookonceError } from '../model/errors.ts'
 import type { Observer } from '../observe/observer.ts'
 
@@ -55,7 +55,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   let beating: Promise<void> | undefined
   let tending: Promise<void> | undefined
 
-  function enlist(): Promise<number> {
+  function enlist(): Promise<Enlisted> {
     return enlistWorker(db, { leaseMs, serves, host: hostname(), pid: process.pid })
   }
 
@@ -66,7 +66,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   function lose(): void {
     if (lost) return
     lost = true
-    observer.lease?.({ worker, outcome: 'lost', silentMs: performance.now() - renewedAt })
+    observer.lease?.({ worker: worker.id, outcome: 'lost', silentMs: performance.now() - renewedAt })
     onLost()
   }
 
@@ -75,7 +75,8 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   }
 
   function renewed(sentAt: number): void {
-    if (!lost && !isInContact()) observer.lease?.({ worker, outcome: 'late', silentMs: sentAt - renewedAt })
+    if (!lost && !isInContact())
+      observer.lease?.({ worker: worker.id, outcome: 'late', silentMs: sentAt - renewedAt })
     if (!isInContact()) contactSince = sentAt
     hasFailed = false
     renewedAt = sentAt
@@ -91,19 +92,19 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
     if (!isHeld()) lose()
     const alive = await heartbeat(db, worker, leaseMs)
     if (!alive) {
-      observer.lease?.({ worker, outcome: 'takenOver', silentMs: sentAt - renewedAt })
+      observer.lease?.({ worker: worker.id, outcome: 'takenOver', silentMs: sentAt - renewedAt })
       lose()
       worker = await enlist()
     }
     renewed(sentAt)
     // Not awaited: the callback may take longer than a lease, and no heartbeat would be sent
     // meanwhile.
-    tending ??= tend(worker)
+    tending ??= tend(worker.id)
   }
 
-  async function tend(worker: number): Promise<void> {
+  async function tend(held: number): Promise<void> {
     try {
-      await onBeat(worker)
+      await onBeat(held)
     } catch (error) {
       observer.trouble({ doing: 'checking the work that this worker holds', error })
     } finally {
@@ -132,7 +133,7 @@ export async function takeLease(options: LeaseOptions): Promise<Lease> {
   schedule()
   return {
     get worker() {
-      return isHeld() && !stopped ? worker : undefined
+      return isHeld() && !stopped ? worker.id : undefined
     },
     get contactMs() {
       return isHeld() && isInContact() ? performance.now() - contactSince : 0

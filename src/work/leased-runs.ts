@@ -7,7 +7,7 @@ import { Drain, type Interruption } from './interruption.ts'
 import type { Isolation } from './isolation.ts'
 import { type Lease, leaseEnded, takeLease } from './lease.ts'
 import { persistently } from './persistently.ts'
-import { withinMs } from './within.ts'
+import { type TimeLimit, withinMs } from './within.ts'
 
 /*
  * What the worker (process/worker.ts) and the relay (publish/relay.ts) have in common: both run
@@ -66,7 +66,7 @@ export interface LeasedRuns<Ref> {
   remove(key: string): void
   /** Called when a slot was released: there may be work for it. */
   slotFreed(): void
-  drain(ms: number): Promise<void>
+  drain(limit: TimeLimit): Promise<void>
   retire(): Promise<void>
 }
 
@@ -149,11 +149,11 @@ export function leasedRuns<Ref>(options: LeasedRunsOptions<Ref>): LeasedRuns<Ref
 
   // --- the end
 
-  async function drain(ms: number): Promise<void> {
+  async function drain(limit: TimeLimit): Promise<void> {
     stopping.abort()
     nudge.ring()
     const ended = allEnded()
-    await withinMs(ended, ms)
+    await limit.within(ended)
     interruptAll(new Drain('this process is stopping'))
     await withinMs(ended, ABORT_GRACE_MS)
     givingUp.abort()

@@ -24,7 +24,7 @@ export interface CountedHooks {
   readonly set: LedgerSet
 }
 
-interface CountingOptions extends Partial<Pick<Options, 'encryption'>> {
+interface CountingOptions extends Partial<Pick<Options, 'encryption' | 'prepare'>> {
   readonly placement?: Readonly<Record<string, string>>
 }
 

@@ -5,6 +5,7 @@ import type { MessageFact, Observer } from '../../src/observe/observer.ts'
 import { type Relay, type RelayOptions, startRelay } from '../../src/publish/relay.ts'
 import type { Publish } from '../../src/publishers/contract.ts'
 import { isolation } from '../../src/work/isolation.ts'
+import { TimeLimit } from '../../src/work/within.ts'
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
@@ -71,7 +72,7 @@ export async function relayOn(
     observer,
     ...options,
   })
-  onTestFinished(() => relay.stop(0))
+  onTestFinished(() => relay.stop(new TimeLimit(0)))
   return { relay, facts }
 }
 

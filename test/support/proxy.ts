@@ -18,6 +18,11 @@ export interface Proxy {
   isolate(isIsolated: boolean): void
   /** The server loses every connection, and the app is not told; new ones work as ever. */
   halfOpen(): void
+  /**
+   * The end of a connection is not passed on in either direction; everything before it is. Or ends
+   * that, and breaks every connection.
+   */
+  holdEnds(isHolding: boolean): void
   /** From now on, everything takes longer by this much, either way. */
   slow(byMs: number): void
   /**
@@ -39,6 +44,7 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   let swallowed = 0
   let isRefusing = false
   let isIsolated = false
+  let isHolding = false
   let slowMs = 0
   let connections = 0
   const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -53,11 +59,11 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       sockets.add(socket)
       if (socket === upstream) upstreams.add(socket)
       socket.on('error', () => undefined)
-      socket.on('end', () => born === swallowed && other.end())
+      socket.on('end', () => born === swallowed && !isHolding && other.end())
       socket.on('close', () => {
         sockets.delete(socket)
         upstreams.delete(socket)
-        if (born === swallowed) other.destroy()
+        if (born === swallowed && !isHolding) other.destroy()
       })
     }
     let deaf = false
@@ -100,6 +106,10 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
     halfOpen() {
       swallowed += 1
       for (const upstream of upstreams) upstream.destroy()
+    },
+    holdEnds(holding) {
+      isHolding = holding
+      if (!holding) cut()
     },
     slow(byMs) {
       slowMs = byMs

@@ -1,5 +1,5 @@
 import type { JobRef } from '../../src/ledger/jobs/job-ref.ts'
-import { enlistWorker } from '../../src/ledger/jobs/workers.ts'
+import { type Enlisted, enlistWorker } from '../../src/ledger/jobs/workers.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface Seed {
@@ -47,7 +47,12 @@ async function seedSubscriber(db: TestDatabase, source: string, name: string): P
   )
 }
 
-export function seedWorker(db: TestDatabase, leaseMs = 30_000): Promise<number> {
+export async function seedWorker(db: TestDatabase, leaseMs?: number): Promise<number> {
+  return (await seedEnlisted(db, leaseMs)).id
+}
+
+/** A worker that can renew its lease. */
+export function seedEnlisted(db: TestDatabase, leaseMs = 30_000): Promise<Enlisted> {
   return enlistWorker(db.pool, { leaseMs, host: 'test', pid: 1, serves: [] })
 }
 

@@ -1,5 +1,7 @@
 import { DEFAULT_LEASE_MS } from '../../model/durations.ts'
+import { DURABLE } from '../../sql/durable.ts'
 import * as binary from '../driver/binary.ts'
+import { ON_NODE, together } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
 
 /*
@@ -9,10 +11,17 @@ import { change, type Queryable, rows, statement } from '../driver/statement.ts'
  * database's.
  */
 
+/*
+ * The row must survive a crash of the server. A failover can still lose it, and the next process
+ * then gets the same id: only the start time, in microseconds, tells the two apart.
+ */
+const STARTED_AT = 'extract(epoch from started_at)'
+const BEGIN_ENLISTING = statement('begin_enlisting', `select ${DURABLE} from ${ON_NODE}`)
 const ENLIST = statement(
   'enlist_worker',
   `insert into ledger.worker (lease_until, host, pid, lease_ms, serves)
-   values (now() + $1::integer * interval '1 millisecond', $2::text, $3::integer, $1::integer, $4::integer[]) returning id`,
+   values (now() + $1::integer * interval '1 millisecond', $2::text, $3::integer, $1::integer, $4::integer[])
+   returning id, ${STARTED_AT}::text as "startedAt"`,
 )
 
 export interface Enlistment {
@@ -23,36 +32,44 @@ export interface Enlistment {
   readonly serves: readonly number[]
 }
 
-/** Returns a new id at each start: a worker that was declared dead never reuses its old id. */
-export async function enlistWorker(db: Queryable, enlistment: Enlistment): Promise<number> {
-  const { leaseMs, host, pid, serves } = enlistment
-  const [row] = await rows<{ id: number }>(db, ENLIST, [leaseMs, host, pid, binary.integers(serves)])
-  if (!row) throw new Error('the ledger gave no id to this worker')
-  return row.id
+/** Identifies the row of one worker. */
+export interface Enlisted {
+  readonly id: number
+  /** Seconds since 1970, as text with every digit. */
+  readonly startedAt: string
 }
+
+/** Returns a new id at each start: a worker that was declared dead never reuses its old id. */
+export function enlistWorker(db: Queryable, enlistment: Enlistment): Promise<Enlisted> {
+  const { leaseMs, host, pid, serves } = enlistment
+  return together(db, async (client) => {
+    await change(client, BEGIN_ENLISTING)
+    const [row] = await rows<Enlisted>(client, ENLIST, [leaseMs, host, pid, binary.integers(serves)])
+    if (!row) throw new Error('the ledger gave no id to this worker')
+    return row
+  })
+}
+
+const IS_OWN = `id = $1::integer and ${STARTED_AT} = $2::numeric and dead_at is null`
 
 const HEARTBEAT = statement(
   'heartbeat',
-  `update ledger.worker set lease_until = now() + $2::integer * interval '1 millisecond'
-   where id = $1::integer and dead_at is null`,
+  `update ledger.worker set lease_until = now() + $3::integer * interval '1 millisecond' where ${IS_OWN}`,
 )
 
-/** False: the worker was declared dead, and other workers may take its jobs. */
-export async function heartbeat(db: Queryable, worker: number, leaseMs: number): Promise<boolean> {
-  return (await change(db, HEARTBEAT, [worker, leaseMs])) === 1
+/** False: the worker was declared dead, or its row was lost. Other workers may take its jobs. */
+export async function heartbeat(db: Queryable, worker: Enlisted, leaseMs: number): Promise<boolean> {
+  return (await change(db, HEARTBEAT, [worker.id, worker.startedAt, leaseMs])) === 1
 }
 
-const RETIRE = statement(
-  'retire_worker',
-  `update ledger.worker set dead_at = now() where id = $1::integer and dead_at is null`,
-)
+const RETIRE = statement('retire_worker', `update ledger.worker set dead_at = now() where ${IS_OWN}`)
 
 /**
  * A clean stop. Jobs that the worker still holds are rescued at once, not after the end of its
  * lease.
  */
-export async function retireWorker(db: Queryable, worker: number): Promise<void> {
-  await change(db, RETIRE, [worker])
+export async function retireWorker(db: Queryable, worker: Enlisted): Promise<void> {
+  await change(db, RETIRE, [worker.id, worker.startedAt])
 }
 
 /*

@@ -46,13 +46,19 @@ export interface CopyOptions {
   beforeBatch(): Promise<void>
 }
 
-/** Copies every row of the tenant. The rows must not change meanwhile. */
+/**
+ * Copies every row of the tenant. The rows must not change meanwhile. Every commit waits for the
+ * disk: after the switch, the old rows are deleted.
+ */
 export async function copyTenant({ from, to, shards, tenant, beforeBatch }: CopyOptions): Promise<void> {
   await beforeBatch()
   for (const table of SMALL) await copySmall({ from, to, tenant }, table)
   // The audit numbers its rows in each ledger anew.
   const audit = await readText(from, 'audit', 'where tenant = $1 order by id', [tenant])
-  await run(to, INSERT_AUDIT, [audit])
+  await inTransaction(to, async (client) => {
+    await run(client, INSERT_AUDIT, [audit])
+    await client.query('commit')
+  })
   for (let shard = 0; shard < shards; shard += 1) {
     for await (const ids of idsOf(from, 'receipt', { shard, tenant })) {
       await beforeBatch()
@@ -80,8 +86,11 @@ export async function copyTenant({ from, to, shards, tenant, beforeBatch }: Copy
         await insertAll(to, tenant, rows)
       }
   }
-  await run(to, FORGET_LIMITERS, [tenant])
-  await run(to, FORGET_SWEEPS, [])
+  await inTransaction(to, async (client) => {
+    await run(client, FORGET_LIMITERS, [tenant])
+    await run(client, FORGET_SWEEPS, [])
+    await client.query('commit')
+  })
 }
 
 /**
@@ -93,7 +102,8 @@ async function copySmall(
   table: (typeof SMALL)[number],
 ): Promise<void> {
   await inTransaction(from, async (client) => {
-    await insert(to, table, await readText(client, table, 'where tenant = $1 for update', [tenant]))
+    const text = await readText(client, table, 'where tenant = $1 for update', [tenant])
+    await insertAll(to, tenant, [{ table, text }])
     await client.query('commit')
   })
 }
@@ -122,8 +132,12 @@ export async function deleteTenant(pool: Pool, shards: number, tenant: string): 
           await client.query('commit')
         })
   }
-  for (const table of ['audit', ...SMALL.toReversed()] as const)
-    await run(pool, `delete from ledger.${table} where tenant = $1`, [tenant])
+  // Waits for the disk: once the record no longer names this ledger, no erasure looks here for a key.
+  await inTransaction(pool, async (client) => {
+    for (const table of ['audit', ...SMALL.toReversed()] as const)
+      await run(client, `delete from ledger.${table} where tenant = $1`, [tenant])
+    await client.query('commit')
+  })
 }
 
 /** Ids that a copy would bring and that another tenant has there. */

@@ -130,3 +130,8 @@ function fieldAt(place: Locator | readonly Locator[], batch: Batch): Read<string
 export function derivedKey(type: string, delivery: Delivery): string {
   return hash('sha256', JSON.stringify(['unread', type, hash('sha256', delivery.body, 'hex')]), 'hex')
 }
+
+/** For a key that is too long. The body of a retry may differ, so it is not used. */
+export function hashedKey(key: string): string {
+  return hash('sha256', JSON.stringify(['long key', key]), 'hex')
+}

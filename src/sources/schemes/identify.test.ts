@@ -91,13 +91,17 @@ describe('the key', () => {
 
   it('has a limit in bytes', () => {
     expect(identify(byId, JSON.stringify({ id: 'a'.repeat(1024) }))).toMatchObject({ ok: true })
-    expect(identify(byId, JSON.stringify({ id: 'a'.repeat(1025) }))).toMatchObject({
-      code: 'EVENT_KEY_TOO_LONG',
-    })
-    expect(identify(byId, JSON.stringify({ id: 'é'.repeat(512) }))).toMatchObject({ ok: true })
-    expect(identify(byId, JSON.stringify({ id: 'é'.repeat(513) }))).toMatchObject({
-      code: 'EVENT_KEY_TOO_LONG',
-    })
+    expect(identify(byId, JSON.stringify({ id: 'é'.repeat(512) }))).toMatchObject({ key: 'é'.repeat(512) })
+    const read = (id: string, n = 0) => identify(byId, JSON.stringify({ id, n }))
+    for (const id of ['a'.repeat(1025), 'é'.repeat(513)])
+      expect(read(id)).toMatchObject({
+        ok: true,
+        key: expect.stringMatching(/^[0-9a-f]{64}$/),
+        unread: { code: 'EVENT_KEY_TOO_LONG' },
+      })
+    const keyOf = (id: string, n?: number) => Object(read(id, n)).key
+    expect(keyOf('a'.repeat(2000), 1)).toBe(keyOf('a'.repeat(2000), 2))
+    expect(keyOf('a'.repeat(2000))).not.toBe(keyOf('a'.repeat(2001)))
   })
 
   it('with NUL or half a surrogate pair stays distinct, escaped so that a database accepts it', () => {
@@ -209,9 +213,19 @@ describe('the type', () => {
 
   it('has at most 255 bytes', () => {
     const event = { ...byId, type: 'json:type' } as const
-    expect(identify(event, JSON.stringify({ id: 1, type: 'a'.repeat(255) }))).toMatchObject({ ok: true })
+    const typeOf = (type: string) => Object(identify(event, JSON.stringify({ id: 1, type }))).type
+    expect(typeOf('a'.repeat(255))).toBe('a'.repeat(255))
+    for (const letter of ['a', 'é', '😀', '\ufeffa']) {
+      const type = typeOf(letter.repeat(300))
+      expect(Buffer.byteLength(type)).toBeGreaterThan(250)
+      expect(Buffer.byteLength(type)).toBeLessThanOrEqual(255)
+      expect(type).toMatch(new RegExp(`^(?:${letter})+…[0-9a-f]{64}$`, 'u'))
+      expect(type).toBe(typeOf(letter.repeat(300)))
+      expect(type).not.toBe(typeOf(letter.repeat(301)))
+    }
     expect(identify(event, JSON.stringify({ id: 1, type: 'a'.repeat(256) }))).toMatchObject({
-      code: 'EVENT_TYPE_TOO_LONG',
+      key: '1',
+      unread: { code: 'EVENT_TYPE_TOO_LONG' },
     })
   })
 })

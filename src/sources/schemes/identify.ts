@@ -1,9 +1,10 @@
+import { hash } from '../../model/hash.ts'
 import { readableVersion, type Version, versionOf } from '../../model/version.ts'
 import type { Delivery, Identified, Refusal, Unread } from '../contract.ts'
 import type { CheckedDescription } from '../description.ts'
 import type { Identity } from '../event.ts'
 import { type Locator, partsOf, pathSteps } from '../places.ts'
-import { derivedKey, keyReader } from './event-key.ts'
+import { derivedKey, hashedKey, keyReader } from './event-key.ts'
 import { type Batch, itemIn, itemOf, itemPaths, type Read, textAt, valueAt } from './locate.ts'
 import { bodyParser, describeUnparsable, type ParseBody, partialParser } from './payload.ts'
 import { refuse } from './refuse.ts'
@@ -15,6 +16,9 @@ type EventDescription = CheckedDescription['event']
 // limit.
 const MAX_KEY_BYTES = 1024
 const MAX_TYPE_BYTES = 255
+const HASH_CHARS = 64
+/** Stands between the start of a long type and its hash. No type that a sender documents has it. */
+const CUT = '…'
 
 /** The type of an event whose sender names none. Subscribers can use it like any other. */
 const UNKNOWN_TYPE = 'unknown'
@@ -22,8 +26,9 @@ const UNKNOWN_TYPE = 'unknown'
 /**
  * Reads the identity of the event: key, type and the rest, from the places in the description.
  *
- * A genuine delivery is never rejected because its key or type is missing. Its key is then the hash
- * of its type and body, and `unread` reports what is missing.
+ * A genuine delivery is never rejected because its key or type is missing or too long: one such
+ * event would make a whole batch fail, at every attempt. A missing key becomes the hash of type and
+ * body, a long one its own hash, and `unread` reports it.
  */
 export function identifier(
   { event, batch, body }: Pick<CheckedDescription, 'event' | 'batch' | 'body'>,
@@ -41,21 +46,22 @@ export function identifier(
   const noItem = unread('EVENT_KEY_MISSING', `no event at ${JSON.stringify(batch)}`)
   const noKey = unread('EVENT_KEY_MISSING', `no text and no exact number at ${JSON.stringify(event.key)}`)
   const noType = unread('EVENT_TYPE_MISSING', `no text at ${JSON.stringify(event.type)}`)
+  const longKey = unread('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes; its hash is the key`)
+  const longType = unread('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes; its start is kept`)
 
   return (delivery) => {
     const payload = parsePart(delivery)
     if (payload === undefined) return refuse('BODY_UNPARSABLE', describeUnparsable(delivery, body))
 
     const foundType = typeOf(delivery, payload)
-    const type = foundType ?? UNKNOWN_TYPE
-    if (!fits(type, MAX_TYPE_BYTES))
-      return refuse('EVENT_TYPE_TOO_LONG', `longer than ${MAX_TYPE_BYTES} bytes`)
+    const isTypeLong = foundType !== undefined && !fits(foundType, MAX_TYPE_BYTES)
+    const type = isTypeLong ? boundedType(foundType) : (foundType ?? UNKNOWN_TYPE)
     // A delivery with a documented type is an event, even if it is not in one of the provider's
     // batches.
     const isItem = foundType !== undefined || hasItem(payload)
     const foundKey = isItem ? keyOf(delivery, payload) : undefined
-    const key = foundKey ?? derivedKey(type, delivery)
-    if (!fits(key, MAX_KEY_BYTES)) return refuse('EVENT_KEY_TOO_LONG', `longer than ${MAX_KEY_BYTES} bytes`)
+    const isKeyLong = foundKey !== undefined && !fits(foundKey, MAX_KEY_BYTES)
+    const key = isKeyLong ? hashedKey(foundKey) : (foundKey ?? derivedKey(type, delivery))
     const objectId = objectIdOf(delivery, payload)
 
     const identity = {
@@ -70,9 +76,13 @@ export function identifier(
         ? noItem
         : foundKey === undefined
           ? noKey
-          : foundType === undefined
-            ? noType
-            : undefined,
+          : isKeyLong
+            ? longKey
+            : foundType === undefined
+              ? noType
+              : isTypeLong
+                ? longType
+                : undefined,
     }
     const whole = parsePart === parse ? payload : undefined
     return new IdentifiedEvent(identity, { delivery, parse, objectOf }, whole)
@@ -81,6 +91,19 @@ export function identifier(
 
 function unread(code: Unread['code'], detail: string): Unread {
   return { code, detail }
+}
+
+/**
+ * The start of a long type, for patterns such as `invoice.*`, and the hash of all of it, so that no
+ * two types become one.
+ */
+function boundedType(type: string): string {
+  const room = MAX_TYPE_BYTES - Buffer.byteLength(CUT) - HASH_CHARS
+  // `stream` leaves out a character that is cut in two.
+  const start = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(type).subarray(0, room), {
+    stream: true,
+  })
+  return `${start}${CUT}${hash('sha256', type, 'hex')}`
 }
 
 /** Returns a check whether the event of a batch is at its place. A delivery of unknown shape has no event. */

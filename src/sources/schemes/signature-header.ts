@@ -12,15 +12,17 @@ interface SignatureHeader {
   readonly headers: string | undefined
   /** The items that the signed content names. */
   readonly named?: ReadonlyMap<string, string> | undefined
+  /** The number of signatures beyond the limits. They are not tried. */
+  readonly untried?: number
 }
 
 // A provider sends one signature per live secret: two during a rotation. Comparing is cheap, but
 // not free.
 export const MAX_SIGNATURES = 8
 
-// Checking a public-key signature costs as much as a hundred HMACs. Two during a rotation, plus two
-// spare.
-const MAX_ASYMMETRIC = 4
+// Standard Webhooks sends one signature per live key, of which ours may be the last. Eight failures
+// cost half a millisecond with a body of 2 kB, and eight with 1 MB.
+const MAX_ASYMMETRIC = 8
 const NONE: readonly Buffer[] = []
 
 /** Reads the signature header of a provider. The list is empty if no signature can be decoded. */
@@ -121,7 +123,8 @@ function listReader(format: ListFormat, decode: Decode): (header: string) => Sig
       const decoded = decode(item.slice(cut + 1))
       if (decoded !== undefined) signatures.push(decoded)
     }
-    return { signatures, asymmetric, timestamp, headers, named }
+    const untried = Math.max(0, candidates - format.maxSignatures) + Math.max(0, others - MAX_ASYMMETRIC)
+    return { signatures, asymmetric, timestamp, headers, named, untried }
   }
 }
 

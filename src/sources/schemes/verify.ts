@@ -59,6 +59,7 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
     let field: string | undefined
     let headers: string | undefined
     let named: ReadonlyMap<string, string> | undefined
+    let untried = 0
     for (const text of texts) {
       if (text.length > MAX_HEADER_CHARS)
         return refuse('SIGNATURE_MALFORMED', `the signature is longer than ${MAX_HEADER_CHARS} characters`)
@@ -68,6 +69,7 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
       field ??= read.timestamp
       headers ??= read.headers
       named ??= read.named
+      untried += read.untried ?? 0
     }
     if (signatures.length === 0 && asymmetric.length === 0)
       return refuse('SIGNATURE_MALFORMED', `no ${algorithm} signature found`)
@@ -96,9 +98,14 @@ export function digestVerifier(input: VerifierInput<DigestSignature>): Verify {
     }
     return refuse(
       'SIGNATURE_MISMATCH',
-      `none of the ${keyring.keys.length} configured secret(s) made this signature`,
+      `none of the ${keyring.keys.length} configured secret(s) made this signature${untriedText(untried)}`,
     )
   }
+}
+
+function untriedText(untried: number): string {
+  if (untried === 0) return ''
+  return `; ${untried} more signature(s) of the header were not tried, because that would cost too much`
 }
 
 /**

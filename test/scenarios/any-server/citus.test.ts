@@ -32,7 +32,12 @@ test('accept, claim, effect, step and settle reach one node, without a two-phase
     name: 'push',
     pattern: 'push',
   })
-  const worker = await enlistWorker(pool, { leaseMs: 60_000, host: 'a', pid: 1, serves: [subscriber] })
+  const { id: worker } = await enlistWorker(pool, {
+    leaseMs: 60_000,
+    host: 'a',
+    pid: 1,
+    serves: [subscriber],
+  })
   const node = await nodeOf(pool)
 
   const commands: string[] = []

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { MessageRow } from '../../../src/ledger/read/outbox.ts'
 import { Permanent } from '../../../src/model/handler-errors.ts'
+import { TimeLimit } from '../../../src/work/within.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { allPublished, commitMessages, newMessage, relayOn } from '../../support/outbox.ts'
@@ -17,7 +18,7 @@ test('outbox lists waiting and failed messages, shows a message and publishes it
   })
   await commitMessages(db, newMessage('m1', { topic: 'bad', key: 'k' }), newMessage('m2', { topic: 'good' }))
   await allPublished(db)
-  await relay.stop(0)
+  await relay.stop(new TimeLimit(0))
   await commitMessages(
     db,
     newMessage('m3', { topic: 'bad', key: 'k' }),

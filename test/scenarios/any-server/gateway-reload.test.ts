@@ -2,6 +2,8 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { readConfig } from '../../../src/gateway/config/config.ts'
+import { gateway } from '../../../src/gateway/gateway.ts'
 import { stripe } from '../../../src/sources/index.ts'
 import { ADMIN_TOKEN } from '../../support/admin-api.ts'
 import { type RunningCli, startCli, temporaryDirectory } from '../../support/cli.ts'
@@ -9,6 +11,7 @@ import { freshDatabase } from '../../support/database.ts'
 import { deliver, destination, ENV, FORWARD_SECRET, SECRET, serveArgs } from '../../support/gateway.ts'
 import { listening } from '../../support/listening-server.ts'
 import { rawConnection } from '../../support/raw-http.ts'
+import { receiving, silent } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /* A running gateway applies a changed file. Every test runs `hookonce serve` as a process. */
@@ -266,4 +269,29 @@ test('a reload changes whether views of bodies are in the audit', async () => {
   write(withAudit('on'))
   await until('it is reloaded', () => logged(gateway, RELOADED).length === 1)
   expect(await look()).toBe(1)
+})
+
+test('a stop shortens the time that a replaced configuration has', async () => {
+  const db = await freshDatabase()
+  const { path } = changeableFile({ sources: { stripe: SOURCE }, destinations: {} })
+  const config = await readConfig(path, ENV)
+  let started = 0
+  const handler = (): Promise<never> => {
+    started += 1
+    return new Promise(() => undefined)
+  }
+  const make = () => receiving(db, { sources: config.sources, handler }).hooks
+  const serving = gateway({ config, make, works: true, drainMs: 3_600_000, logger: silent })
+  await serving.start()
+  const { method, headers, body } = stripe({ secret: SECRET }).deliver({
+    body: JSON.stringify({ id: 'evt_1', type: 'invoice.paid' }),
+  })
+  const request = new Request('http://localhost/in/stripe', { method, headers, body })
+  expect((await serving.current().fetch(request)).status).toBe(202)
+  await until('it hangs', () => started)
+  await serving.replace(config)
+  await serving.stop({ drainMs: 50 })
+  expect(await db.rows('select state::text, crashes from hookonce.job')).toEqual([
+    { state: 'received', crashes: 0 },
+  ])
 })

@@ -74,6 +74,22 @@ test('a move copies large bodies in small batches', async () => {
   expect(await rowsOf(db, 'hookonce_1', 'alpha')).toBe(0)
 })
 
+test('behind a pooler, the audit of a move waits for the disk, whatever the role does', async () => {
+  const db = await freshDatabase()
+  const name = new URL(db.url).pathname.slice(1)
+  await db.rows(`alter database ${name} set synchronous_commit = off`)
+  const { set } = await counting(db, { prepare: 'off' })
+  await db.pool.query(`create function see() returns trigger language plpgsql as $$ begin
+      new.why := current_setting('synchronous_commit');
+      return new;
+    end $$;
+    create trigger see before insert on hookonce_2.audit for each row execute function see()`)
+  await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, MOVE_REASON)
+  expect(await db.rows('select action, why from hookonce_2.audit')).toEqual([
+    { action: 'move-tenant', why: 'on' },
+  ])
+})
+
 test('an old body that a move brings is swept in the new ledger', async () => {
   const db = await freshDatabase()
   const { set } = await counting(db)
@@ -253,4 +269,32 @@ test('a ledger keeps one engine and a bounded number of connections when tenants
   // The counters of the replaced engines remain.
   const received = [...(await hooks.metrics()).matchAll(/^hookonce_received_total{.*} (\d+)$/gm)]
   expect(received.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(expected.length)
+})
+
+test('a stop hands back the runs of an engine that was replaced before', async () => {
+  const db = await freshDatabase()
+  const tenants = { alpha: 'hookonce_1', beta: 'hookonce_2' }
+  const hooks = fleetHooks(db, Object.keys(tenants), { ledgers: { count: 3, tenants } })
+  const handled: string[] = []
+  hooks.on('alpha', '*', ({ key }) => void handled.push(key))
+  hooks.on('beta', '*', async ({ key }) => {
+    handled.push(key)
+    if (key === 'hangs') await new Promise(() => undefined)
+  })
+  await hooks.start()
+  await deliverUntilAccepted(hooks, 'beta', 'hangs')
+  await until('it hangs', () => handled.includes('hangs'))
+  const set = await operatorsOf(hooks)
+  if (!isSet(set)) throw new Error('there is only one ledger')
+  await moveTenant(set, { tenant: 'alpha', to: 'hookonce_2' }, MOVE_REASON)
+  // The arriving tenant gets a new engine there, which also takes over beta.
+  await deliverUntilAccepted(hooks, 'alpha', 'arrived')
+  await until('the new engine works', () => handled.includes('arrived'))
+  const job = `select j.state::text, j.attempt, j.crashes, j.worker from hookonce_2.job j
+    join hookonce_2.receipt r on r.shard = j.shard and r.id = j.receipt_id where r.event_key = 'hangs'`
+  expect(await db.rows(job)).toMatchObject([{ state: 'processing', attempt: 1 }])
+
+  await hooks.stop({ drainMs: 100 })
+  expect(await db.rows(job)).toEqual([{ state: 'received', attempt: 0, crashes: 0, worker: null }])
+  expect(await db.number('select count(*) from hookonce_2.worker where dead_at is null')).toBe(0)
 })

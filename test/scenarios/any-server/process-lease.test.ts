@@ -58,6 +58,42 @@ test('handing work back may wait for a lock: the heartbeats continue', async () 
   client.release()
 })
 
+test('of two processes with the same id, the one whose row was lost takes another id', async () => {
+  const db = await freshDatabase()
+  const reasons: string[] = []
+  const start = async () => {
+    const hooks = testHooks(db, { leaseMs: 1_000 }).on(
+      'test',
+      '*',
+      async (_event, { signal }) => {
+        if (reasons.length > 0) return
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        reasons.push(String(signal.reason))
+      },
+      { name: 'app' },
+    )
+    await hooks.start()
+    return hooks
+  }
+  const first = await start()
+  await deliver(first, { id: 'hangs', type: 'x' })
+  await until('it hangs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
+  // As after a failover to a standby that missed the registration: the next process gets its id.
+  const [lost] = await db.rows<{ id: number }>('delete from hookonce.worker returning id')
+  await db.rows(`alter table hookonce.worker alter column id restart with ${lost?.id}`)
+  await start()
+  await until('the first notices', () => reasons.length)
+  expect(reasons[0]).toContain('LEASE_LOST')
+
+  const living = 'select id from hookonce.worker where dead_at is null order by id'
+  await until('it has another id', async () => (await db.rows(living)).length === 2)
+  await first.stop()
+  expect(await db.rows(living)).toEqual([lost])
+  await until('it runs again', () =>
+    db.number(`select count(*) from hookonce.job where state = 'processed' and crashes = 0`),
+  )
+})
+
 test('a worker whose listening connection receives nothing still stops', async () => {
   const db = await freshDatabase()
   const proxy = await proxyTo(db.url)
@@ -107,6 +143,21 @@ test('a stop may wait for a handler without limit, and two stops wait for the sa
   await Promise.all([first, second])
   expect(await db.rows('select state::text from hookonce.job')).toEqual([{ state: 'processed' }])
   await expect(hooks.start()).rejects.toThrow(/cannot start again/)
+})
+
+test('a second stop shortens the drain of the first, and a longer one does not extend it', async () => {
+  const db = await freshDatabase()
+  const hooks = testHooks(db).on('test', '*', () => new Promise(() => undefined))
+  await hooks.start()
+  await deliver(hooks, { id: 'a', type: 'x' })
+  await until('it runs', () => db.number(`select count(*) from hookonce.job where state = 'processing'`))
+  const first = hooks.stop({ drainMs: Number.POSITIVE_INFINITY })
+  const second = hooks.stop({ drainMs: 50 })
+  const third = hooks.stop()
+  await Promise.all([first, second, third])
+  expect(await db.rows('select state::text, crashes from hookonce.job')).toEqual([
+    { state: 'received', crashes: 0 },
+  ])
 })
 
 test('large bodies that wait in the ledger arrive unchanged', async () => {

@@ -8,6 +8,7 @@ import { observers } from '../../../src/observe/observer.ts'
 import type { Handler } from '../../../src/process/subscriber.ts'
 import { startWorker, type Worker } from '../../../src/process/worker.ts'
 import { isolation } from '../../../src/work/isolation.ts'
+import { TimeLimit } from '../../../src/work/within.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedJobs } from '../../support/seed.ts'
 import { testSource } from '../../support/source.ts'
@@ -74,7 +75,7 @@ async function workerOn(
     isolation: isolation(10_000),
     observer: deaf,
   })
-  onTestFinished(() => worker.stop(0))
+  onTestFinished(() => worker.stop(new TimeLimit(0)))
   return worker
 }
 
@@ -126,7 +127,7 @@ test('a claim that returns when the process is already stopping is handed back',
     },
   })
   await until('the claim is on its way', () => claimed)
-  const stopped = worker.stop(10_000)
+  const stopped = worker.stop(new TimeLimit(10_000))
   release()
   await stopped
 
@@ -148,7 +149,7 @@ test('a stop waits for the delivery that has a slot reserved, and hands its job 
   })
   const id = worker.id ?? 0
   expect(worker.reserve(subscriber)).toBe(true)
-  const stopped = worker.stop(10_000)
+  const stopped = worker.stop(new TimeLimit(10_000))
   expect(worker.reserve(subscriber)).toBe(false)
   await delay(100)
   expect(await db.number('select count(*) from hookonce.worker where dead_at is null')).toBe(1)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Permanent, RetryAfter } from '../../../src/index.ts'
 import { replayFailedMessages, replayMessage } from '../../../src/operate/outbox.ts'
 import { pruneOutbox } from '../../../src/upkeep/prune-outbox.ts'
+import { TimeLimit } from '../../../src/work/within.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { allPublished, commitMessages, newMessage, relayOn } from '../../support/outbox.ts'
@@ -241,7 +242,7 @@ test('a relay that stops finishes the current message and hands the rest of the 
   })
   await commitMessages(db, ...['m1', 'm2', 'm3'].map((id) => newMessage(id, { key: 'k' })))
   await until('it publishes', () => got.length === 1)
-  const stopped = relay.stop(30_000)
+  const stopped = relay.stop(new TimeLimit(30_000))
   hanging.resolve()
   await stopped
   expect(got).toEqual(['m1'])
@@ -260,7 +261,7 @@ test('a relay that is stopped in a publisher that hangs does not count the attem
   })
   await commitMessages(db, newMessage('m1'))
   await until('it publishes', () => started)
-  await relay.stop(0)
+  await relay.stop(new TimeLimit(0))
   expect(facts.map(({ outcome }) => outcome)).toEqual(['returned'])
   expect(await db.rows('select worker, attempt from hookonce.outbox_lane')).toEqual([
     { worker: null, attempt: 0 },
@@ -315,7 +316,7 @@ test('finished messages are deleted at the end of their retention; waiting ones 
   })
   await commitMessages(db, newMessage('old'), newMessage('failed'), newMessage('young'))
   await allPublished(db)
-  await relay.stop(0)
+  await relay.stop(new TimeLimit(0))
   await commitMessages(db, newMessage('waiting'))
   await db.rows(
     `update hookonce.outbox set finished_at = finished_at - interval '8 days' where payload::text <> '"young"'`,

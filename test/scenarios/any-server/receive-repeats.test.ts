@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Logger } from '../../../src/index.ts'
 import { freshDatabase } from '../../support/database.ts'
+import { proxyTo } from '../../support/proxy.ts'
 import { receiving } from '../../support/receiver.ts'
 import { lockTable } from '../../support/table-lock.ts'
 import { until } from '../../support/until.ts'
@@ -65,4 +67,70 @@ test('repeats that could not be counted are counted when the ledger can be writt
     'both are counted',
     async () => (await db.number('select sum(count) from hookonce.duplicate')) === 2,
   )
+})
+
+/*
+ * The receipt of a remembered event is deleted, as by a failover to a standby that missed it. Each
+ * test lets the receiver notice in one way only that its connection was replaced. The memory ends by
+ * itself after three seconds of silence, so the next delivery follows at once.
+ */
+describe('the memory is dropped', () => {
+  async function remembering() {
+    const db = await freshDatabase()
+    const proxy = await proxyTo(db.url)
+    const { hooks, send } = receiving({ url: proxy.url })
+    const statusOf = async (payload = EVENT): Promise<number> => (await send(payload)).status
+    expect(await statusOf()).toBe(202)
+    const { pool } = await hooks.ledger('test')
+    const counts = await lockTable(db, 'hookonce.duplicate')
+    expect(await statusOf()).toBe(200)
+    await db.rows('with gone as (delete from hookonce.job) delete from hookonce.receipt')
+    expect(await statusOf()).toBe(200)
+    return {
+      db,
+      pool,
+      counts,
+      statusOf,
+      /** A pool removes a connection when it has ended: from now on, it never does. */
+      keepRemoved() {
+        proxy.holdEnds(true)
+        onTestFinished(() => proxy.holdEnds(false))
+      },
+      endConnections: (which: string) =>
+        db.rows(`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and application_name = 'hookonce' and ${which}`),
+    }
+  }
+
+  test('if the server ends an idle connection', async () => {
+    const { db, pool, counts, statusOf, keepRemoved, endConnections } = await remembering()
+    await counts.release()
+    await until('the duplicates are counted', () => db.number('select sum(count) from hookonce.duplicate'))
+    keepRemoved()
+    const failed = once(pool, 'error')
+    await endConnections(`state = 'idle'`)
+    await failed
+    expect(await statusOf()).toBe(202)
+  })
+
+  test('if a connection in use is removed', async () => {
+    const { pool, counts, statusOf, endConnections } = await remembering()
+    await counts.waiters(1)
+    const removed = once(pool, 'remove')
+    await endConnections(`wait_event_type = 'Lock'`)
+    await removed
+    expect(await statusOf()).toBe(202)
+  })
+
+  test('if events could not be recorded', async () => {
+    const { db, statusOf, keepRemoved } = await remembering()
+    await db.pool.query(`create function refuse() returns trigger language plpgsql as $$ begin
+        if new.event_key = 'refused' then raise 'refused'; end if;
+        return new;
+      end $$;
+      create trigger refuse before insert on hookonce.receipt for each row execute function refuse()`)
+    keepRemoved()
+    expect(await statusOf({ id: 'refused', type: 'a' })).toBe(503)
+    expect(await statusOf()).toBe(202)
+  })
 })

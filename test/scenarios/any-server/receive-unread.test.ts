@@ -77,6 +77,35 @@ test('an unparseable delivery is recorded even without a subscriber, and is in t
   ])
 })
 
+test('a batch with one key of 2,000 bytes is recorded whole', async () => {
+  const db = await freshDatabase()
+  const { post, stop } = receiving(db, { sources, types: 'message' })
+  const events = ['a', 'x'.repeat(2_000), 'b'].map((webhookEventId) => ({ type: 'message', webhookEventId }))
+  const batch = genuine('line', JSON.stringify({ destination: 'U', events }))
+  for (const _ of [1, 2]) expect((await post(batch, '/in/line')).status).toBe(200)
+  await stop()
+  const keys = await db.rows<{ event_key: string }>('select event_key from hookonce.receipt')
+  expect(keys.map(({ event_key }) => event_key.length).sort()).toEqual([1, 1, 64])
+  expect(await db.number('select count(*) from hookonce.job')).toBe(3)
+  expect(await db.rows('select code, count::int from hookonce.rejection')).toEqual([
+    { code: 'EVENT_KEY_TOO_LONG', count: 2 },
+  ])
+})
+
+test('an event whose type is too long is recorded, and patterns match the start of its type', async () => {
+  const db = await freshDatabase()
+  const { post } = receiving(db, { sources, types: 'message.*' })
+  for (const start of ['message.', 'other.']) {
+    const events = [{ type: start + 'x'.repeat(10_000), webhookEventId: start }]
+    const { status } = await post(genuine('line', JSON.stringify({ destination: 'U', events })), '/in/line')
+    expect(status).toBe(200)
+  }
+  expect(await recorded(db)).toHaveLength(2)
+  expect(
+    await db.rows(`select event_key from hookonce.job j join hookonce.receipt r on r.id = j.receipt_id`),
+  ).toEqual([{ event_key: 'message.' }])
+})
+
 test('the check of LINE, a batch without events, is answered and leaves nothing', async () => {
   const db = await freshDatabase()
   const { post } = receiving(db, { sources })

@@ -14,7 +14,7 @@ import { rescue } from '../../../src/upkeep/rescue.ts'
 import { startUpkeep } from '../../../src/upkeep/upkeep.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { commitMessages, newMessage } from '../../support/outbox.ts'
-import { seedJobs, seedWorker } from '../../support/seed.ts'
+import { seedEnlisted, seedJobs, seedWorker } from '../../support/seed.ts'
 import { until } from '../../support/until.ts'
 
 const deaf = observers([])
@@ -35,17 +35,17 @@ const STATES = 'select state::text, count(*)::int from hookonce.job group by 1 o
 test('only the jobs of workers whose lease and grace are over are rescued', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 20)
-  const silent = await seedWorker(db)
-  await leaseAll(db, silent, subscriber)
+  const silent = await seedEnlisted(db)
+  await leaseAll(db, silent.id, subscriber)
   await seedJobs(db, 10)
-  const alive = await seedWorker(db)
-  await leaseAll(db, alive, subscriber)
-  const late = await seedWorker(db)
+  const alive = await seedEnlisted(db)
+  await leaseAll(db, alive.id, subscriber)
+  const late = await seedEnlisted(db)
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 minute' where id = $1`, [
-    silent,
+    silent.id,
   ])
   // Past its lease, but a heartbeat may be in transit.
-  await db.rows(`update hookonce.worker set lease_until = now() where id = $1`, [late])
+  await db.rows(`update hookonce.worker set lease_until = now() where id = $1`, [late.id])
 
   expect(await rescue(ledgerOf(db), heard)).toBe(20)
 
@@ -53,7 +53,9 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
     { state: 'processing', count: 10 },
     { state: 'retrying', count: 20 },
   ])
-  expect(await db.rows('select id from hookonce.worker where dead_at is not null')).toEqual([{ id: silent }])
+  expect(await db.rows('select id from hookonce.worker where dead_at is not null')).toEqual([
+    { id: silent.id },
+  ])
   expect(await heartbeat(db.pool, silent, 30_000)).toBe(false)
   expect(await heartbeat(db.pool, alive, 30_000)).toBe(true)
   expect(await heartbeat(db.pool, late, 30_000)).toBe(true)
@@ -62,8 +64,8 @@ test('only the jobs of workers whose lease and grace are over are rescued', asyn
 test('jobs that a retired worker still held are rescued at once, without a suspect', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
-  const worker = await seedWorker(db)
-  await leaseAll(db, worker, subscriber)
+  const worker = await seedEnlisted(db)
+  await leaseAll(db, worker.id, subscriber)
   await retireWorker(db.pool, worker)
   expect(await rescue(ledgerOf(db), { ...heard, contactMs: 0 })).toBe(5)
   expect(
@@ -71,11 +73,20 @@ test('jobs that a retired worker still held are rescued at once, without a suspe
   ).toEqual([{ state: 'retrying', crashes: 0, due: true }])
 })
 
+test('a worker neither renews nor retires the row of another one with the same id', async () => {
+  const db = await freshDatabase()
+  const worker = await seedEnlisted(db)
+  const other = { ...worker, startedAt: (await seedEnlisted(db)).startedAt }
+  expect(await heartbeat(db.pool, other, 30_000)).toBe(false)
+  await retireWorker(db.pool, other)
+  expect(await heartbeat(db.pool, worker, 30_000)).toBe(true)
+})
+
 test('after an outage no worker is declared dead before it could have renewed its lease', async () => {
   const db = await freshDatabase()
   const subscriber = await seedJobs(db, 5)
-  const worker = await seedWorker(db, 30_000)
-  await leaseAll(db, worker, subscriber)
+  const worker = await seedEnlisted(db, 30_000)
+  await leaseAll(db, worker.id, subscriber)
   // No process could reach the ledger for an hour.
   await db.rows(`update hookonce.worker set lease_until = now() - interval '1 hour'`)
 

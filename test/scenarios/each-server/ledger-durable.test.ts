@@ -11,6 +11,8 @@ import { requireLive } from '../../../src/ledger/jobs/fence.ts'
 import type { JobRef } from '../../../src/ledger/jobs/job-ref.ts'
 import type { NewWork } from '../../../src/ledger/jobs/new-work.ts'
 import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
+import { enlistWorker } from '../../../src/ledger/jobs/workers.ts'
+import { copyTenant, deleteTenant } from '../../../src/ledger/places/tenant-rows.ts'
 import { insertImported } from '../../../src/ledger/receipts/import.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
@@ -63,6 +65,7 @@ const PROMISES: readonly (readonly [
   ['accept a batch', (db) => insertReceipts(db, [work(), OTHER], { worker: undefined, shards: 16 })],
   ['accept a leased batch', (db, worker) => insertReceipts(db, [work(), OTHER], { worker, shards: 16 })],
   ['accept in order', (db, worker) => insertReceipts(db, [work(EFFECT.id)], { worker, shards: 16 })],
+  ['enlist a worker', (db) => enlistWorker(db, { leaseMs: 1_000, host: 'a', pid: 1, serves: [] })],
   ['import', (db) => insertImported(db, work().receipt, [work().receipt])],
   ['complete', (db) => settleJobs(db, [{ ...settlement(JOB, 'processed'), reason: undefined }])],
   ['settle', (db) => settleJobs(db, [settlement(JOB, 'retrying')])],
@@ -145,11 +148,11 @@ test.each(PROMISES)('%s waits for the disk, and lowers no stronger setting', asy
 })
 
 describe('on a database that does not wait for the disk', () => {
-  async function carelessPool(): Promise<pg.Pool> {
+  async function carelessPool(max = 1): Promise<pg.Pool> {
     const db = await freshDatabase()
     const name = new URL(db.url).pathname.slice(1)
     await db.rows(`alter database ${name} set synchronous_commit = off`)
-    const pool = new pg.Pool({ connectionString: db.url, max: 1 })
+    const pool = new pg.Pool({ connectionString: db.url, max })
     pool.on('error', () => undefined)
     onTestFinished(() => pool.end())
     return pool
@@ -170,6 +173,38 @@ describe('on a database that does not wait for the disk', () => {
       return value
     })
     expect(inside).toBe('on')
+  })
+
+  test('so does every commit of a move', async () => {
+    const pool = await carelessPool(3)
+    const tables = ['source', 'subscriber', 'data_key', 'audit', 'sweep']
+    await pool.query(`insert into hookonce.source (tenant, name, key_seconds, body_seconds) values ('default', 'a', 1, 1);
+      insert into hookonce.subscriber (tenant, source, name, pattern) values ('default', 'a', 'b', '*');
+      insert into hookonce.data_key (tenant, purpose, wrapped, master) values ('default', 'payload', '\\x00', 'm');
+      insert into hookonce.audit (actor, action, why, tenant, subject, detail) values ('a', 'b', 'c', 'default', 's', '{}');
+      create table seen (place text, setting text);
+      create function see() returns trigger language plpgsql as $$ begin
+        insert into public.seen values (tg_op || ' ' || tg_table_name, current_setting('synchronous_commit'));
+        return null;
+      end $$`)
+    for (const table of tables)
+      await pool.query(`create trigger see after insert or update or delete on hookonce.${table}
+        for each statement execute function see()`)
+    await copyTenant({
+      from: pool,
+      to: pool,
+      shards: 16,
+      tenant: 'default',
+      beforeBatch: () => Promise.resolve(),
+    })
+    await deleteTenant(pool, 16, 'default')
+    const seen = await pool.query('select distinct place, setting from seen')
+    const places = tables.flatMap((table) =>
+      (table === 'sweep' ? ['DELETE'] : ['INSERT', 'DELETE']).map((verb) => `${verb} ${table}`),
+    )
+    expect(seen.rows.map(({ place, setting }) => [place, setting]).sort()).toEqual(
+      [...places, 'UPDATE subscriber'].map((place) => [place, 'on']).sort(),
+    )
   })
 
   test('so does a commit after jobs, whose session is reset', async () => {
