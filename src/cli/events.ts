@@ -21,7 +21,7 @@ Lists the latest events, newest first, and shows where jobs wait because their s
   --type         an event type, or a pattern such as "invoice.*"
   --key          the provider's key of the event
   --object       the id of the object that the event is about, such as in_123
-  --error        failed events whose error contains this text; or the fingerprint of a group of hookonce failures --json
+  --error        failed events whose error contains this text; or the GROUP that hookonce failures lists
   --source       a source; acme/stripe is the source stripe of tenant acme
   --subscriber   events on which this subscriber has a job
   --since        received at this time or later: 2h (ago), or 2026-01-31T12:00:00Z

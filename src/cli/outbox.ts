@@ -9,7 +9,7 @@ import {
   retryLane,
 } from '../operate/outbox.ts'
 import { requireTenant } from '../operate/sources.ts'
-import { actorOf } from './actor.ts'
+import { reasonOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
 import { longWork } from './long-work.ts'
 import { withLedger } from './open-ledger.ts'
@@ -37,11 +37,6 @@ const options = {
   limit: { type: 'string' },
   failed: { type: 'boolean', default: false },
 } as const
-
-/** The actor for the audit. */
-function reason(): { readonly by: string; readonly why: string } {
-  return { by: actorOf(undefined), why: 'by the command line' }
-}
 
 interface OutboxOptions {
   readonly dir: string
@@ -140,7 +135,7 @@ async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
 }
 
 async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
-  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id, reason()))
+  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id, reasonOf()))
   if (json) return printJson(result)
   print(
     result.replayed
@@ -150,7 +145,7 @@ async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void
 }
 
 async function retryOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
-  const result = await withLedger(dir, (ledger) => retryLane(ledger, id, reason()))
+  const result = await withLedger(dir, (ledger) => retryLane(ledger, id, reasonOf()))
   if (json) return printJson(result)
   print(
     result.retried
@@ -165,7 +160,7 @@ async function replayFailed(options: OutboxOptions): Promise<void> {
   const { result: messages, wasInterrupted } = await withLedger(dir, async (ledger) => {
     await requireTenant(ledger, tenant)
     return longWork('messages', (watch) =>
-      replayFailedMessages(ledger, { topic, tenant, limit }, reason(), watch),
+      replayFailedMessages(ledger, { topic, tenant, limit }, reasonOf(), watch),
     )
   })
   if (json) return printJson({ messages, isComplete: !wasInterrupted })

@@ -79,7 +79,10 @@ test.each([
   { args: ['show'], says: ['give the id of a receipt', 'hookonce show <receipt id'] },
   { args: ['replay'], says: ['give one receipt, --failed or --retrying'] },
   { args: ['replay', 'abc', '--failed'], says: ['give one receipt, --failed or --retrying'] },
-  { args: ['replay', '--failed', '--since', 'yesterday'], says: ['90s, 15m, 2h or 7d, not "yesterday"'] },
+  {
+    args: ['replay', '--failed', '--since', 'yesterday'],
+    says: ['2h (ago) or 2026-01-31T12:00:00Z, not "yesterday"'],
+  },
   { args: ['resume'], says: ['give a source'] },
   { args: ['dev', '--port', 'http'], says: ['--port must be a number from 0 to 65535, not "http"'] },
   {
