@@ -5,6 +5,7 @@ import { isOnCitus, migrateDatabase, moveLedger } from '../operate/migrate.ts'
 import { type Moved, moveTenant } from '../operate/move-tenant.ts'
 import { isSet } from '../operate/tables.ts'
 import { actorOf } from './actor.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseDuration, usageError } from './command.ts'
 import { databaseOf, ledgersOf, schemaFrom, withLedger } from './open-ledger.ts'
 import { print, printJson, safe, table } from './print.ts'
@@ -38,7 +39,7 @@ export const ledgers: Command = {
     const [verb = 'list', tenant, to] = positionals
     if (verb === 'list') return list(values)
     if (verb === 'add') return add(values)
-    if (verb !== 'move') throw usageError({ usage }, `unexpected argument "${verb}"`)
+    if (verb !== 'move') throw unknownVerb({ usage }, verb, ['list', 'add', 'move'])
     if (values.node !== undefined) return moveWhole(values, tenant, values.node)
     if (tenant === undefined || to === undefined)
       throw usageError({ usage }, 'move needs a tenant and the name of a ledger')

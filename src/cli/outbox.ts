@@ -10,6 +10,7 @@ import {
 } from '../operate/outbox.ts'
 import { requireTenant } from '../operate/sources.ts'
 import { reasonOf } from './actor.ts'
+import { parseChoice, unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
 import { longWork } from './long-work.ts'
 import { withLedger } from './open-ledger.ts'
@@ -47,6 +48,8 @@ interface OutboxOptions {
   readonly limit: number
 }
 
+const VERBS: readonly string[] = ['show', 'replay', 'retry']
+
 export const outbox: Command = {
   usage,
   async run(args) {
@@ -61,14 +64,14 @@ export const outbox: Command = {
     if (verb === 'replay' && id && !values.failed) return replayOne(given, id)
     if (verb === 'retry' && id && !values.failed) return retryOne(given, id)
     if (verb === 'replay' && !id && values.failed) return replayFailed(given)
+    if (!VERBS.includes(verb)) throw unknownVerb({ usage }, verb, VERBS)
     throw usageError({ usage }, 'give show, replay or retry and one message, or replay --failed')
   },
 }
 
 async function list(options: OutboxOptions, given: string | undefined): Promise<void> {
-  const state = messageStates.find((one) => one === given)
-  if (given !== undefined && state === undefined)
-    throw usageError({ usage }, `--state is one of ${messageStates.join(', ')}, not "${given}"`)
+  const choice = { option: '--state', words: messageStates }
+  const state = given === undefined ? undefined : parseChoice({ usage }, { ...choice, text: given })
   await printMessages(options, state)
 }
 
