@@ -162,7 +162,7 @@ export const optionsSchema = strict({
    */
   ledgers: ledgersSchema.optional().meta({
     description:
-      'several [ledgers](../scaling.md#many-ledgers): a number, or `{ count, also, placement, tenants }`. They are named after `schema`: `hookonce_0`, `hookonce_1` and so on. A tenant lives in one of them',
+      'several [ledgers](../scaling.md#6-many-ledgers): a number, or `{ count, also, placement, tenants }`. They are named after `schema`: `hookonce_0`, `hookonce_1` and so on. A tenant lives in one of them',
     defaultsTo: 'one ledger',
   }),
   migrate: z

@@ -9,6 +9,7 @@ import {
   testAlertChannels,
 } from '../operate/alerts.ts'
 import { actorOf } from './actor.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseDuration, parseLimit, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
@@ -37,8 +38,9 @@ export const alerts: Command = {
     const [verb, id] = positionals
     if (verb === undefined) return list(values)
     if (verb === 'test' && id === undefined) return test(values)
-    if (verb !== 'acknowledge' || id === undefined)
-      throw usageError({ usage }, 'give "acknowledge" and one alert id, or "test"')
+    if (verb !== 'acknowledge' && verb !== 'test') throw unknownVerb({ usage }, verb, ['acknowledge', 'test'])
+    if (verb === 'test') throw usageError({ usage }, `unexpected argument "${id}"`)
+    if (id === undefined) throw usageError({ usage }, 'give the id of the alert')
     if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const { tenant, why, mute } = values
     const by = actorOf(values.by)

@@ -1,4 +1,3 @@
-import { didYouMean } from '../input/closest.ts'
 import {
   type AttentionVerb,
   attentionVerbs,
@@ -8,6 +7,7 @@ import {
 } from '../operate/attention.ts'
 import { requireTenant } from '../operate/sources.ts'
 import { actorOf } from './actor.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
@@ -50,11 +50,7 @@ export const attention: Command = {
       return values.json ? printJson(unknown) : print(asText(unknown, column))
     }
     const verb = attentionVerbs.find((candidate) => candidate === word)
-    if (!verb)
-      throw usageError(
-        { usage },
-        `give list, or one of ${attentionVerbs.join(', ')}${didYouMean(word, ['list', ...attentionVerbs])}`,
-      )
+    if (!verb) throw unknownVerb({ usage }, word, ['list', ...attentionVerbs])
     if (!key) throw usageError({ usage }, 'give the key of the effect')
     if (!values.why) throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const { tenant = 'default', why } = values

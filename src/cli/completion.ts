@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { findConfigFile } from '../gateway/config/find-file.ts'
 import { readConfigFile } from '../gateway/config/read-file.ts'
-import { didYouMean } from '../input/closest.ts'
 import { jobStates } from '../model/job-state.ts'
 import { sourceNames } from '../operate/sources.ts'
 import { providerIds } from '../sources/catalogue/index.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { bashScript } from './completion/bash.ts'
 import { fishScript } from './completion/fish.ts'
@@ -41,10 +41,7 @@ async function run(args: readonly string[], commands: readonly ListedCommand[]):
   if (values.json) throw usageError({ usage }, '--json goes with sources: a shell reads the scripts')
   if (what === undefined) throw usageError({ usage }, 'give a shell: bash, zsh or fish')
   const shell = Object.entries(SHELLS).find(([name]) => name === what)
-  if (!shell) {
-    const meant = didYouMean(what, [...Object.keys(SHELLS), 'sources'])
-    throw usageError({ usage }, `there is no completion for "${what}"${meant}`)
-  }
+  if (!shell) throw unknownVerb({ usage }, what, [...Object.keys(SHELLS), 'sources'])
   print(shell[1](await allSyntax(commands), providerIds).trimEnd())
 }
 

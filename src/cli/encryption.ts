@@ -6,6 +6,7 @@ import {
   rotateEncryption,
 } from '../operate/encryption.ts'
 import { actorOf } from './actor.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
@@ -46,10 +47,7 @@ export const encryption: Command = {
     if (verb === 'key') return printNewKey(values)
     if (verb === 'rotate') return rotate(values)
     if (verb === 'forget') return forget(values)
-    throw usageError(
-      { usage },
-      `unexpected argument "${verb}": give key, rotate or forget; without an argument the data keys are listed`,
-    )
+    throw unknownVerb({ usage }, verb, ['key', 'rotate', 'forget'])
   },
 }
 

@@ -2,6 +2,7 @@ import { jobStates, needsOperator } from '../model/job-state.ts'
 import { type EventPage, type EventQuery, type EventRow, listEvents } from '../operate/events.ts'
 import { isHeldByPause, listPaused, type Paused } from '../operate/pause.ts'
 import { requireTenant, sourceNames } from '../operate/sources.ts'
+import { parseChoice } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
 import { DEMO } from './demo.ts'
 import { eventTable } from './event-table.ts'
@@ -21,7 +22,7 @@ Lists the latest events, newest first, and shows where jobs wait because their s
   --type         an event type, or a pattern such as "invoice.*"
   --key          the provider's key of the event
   --object       the id of the object that the event is about, such as in_123
-  --error        failed events whose error contains this text; or the fingerprint of a group of hookonce failures --json
+  --error        failed events whose error contains this text; or the GROUP that hookonce failures lists
   --source       a source; acme/stripe is the source stripe of tenant acme
   --subscriber   events on which this subscriber has a job
   --since        received at this time or later: 2h (ago), or 2026-01-31T12:00:00Z
@@ -44,9 +45,9 @@ export const events: Command = {
       after: { type: 'string' },
       follow: { type: 'boolean', default: false },
     })
-    const state = jobStates.find((one) => one === values.state)
-    if (values.state !== undefined && state === undefined)
-      throw usageError({ usage }, `--state is one of ${jobStates.join(', ')}, not "${values.state}"`)
+    const choice = { option: '--state', words: jobStates }
+    const state =
+      values.state === undefined ? undefined : parseChoice({ usage }, { ...choice, text: values.state })
     if (values.error !== undefined && state !== undefined && state !== 'failed')
       throw usageError({ usage }, '--error finds failed events: leave --state out')
     const { key, object, error, after } = values

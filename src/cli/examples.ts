@@ -45,6 +45,10 @@ export const examples: Readonly<Record<string, readonly Example[]>> = {
   replay: [
     ['hookonce replay 9c1d2e --dry-run', 'lists the jobs that would run again'],
     ['hookonce replay --failed --source stripe --since 2h', 'processes recent failures again'],
+    [
+      'hookonce replay --failed --error "no such customer" --why "customers are imported"',
+      'processes the failures of one error again, and records why',
+    ],
   ],
   reconcile: [
     ['hookonce reconcile stripe --since 24h --dry-run', 'reports events of a day that never arrived'],

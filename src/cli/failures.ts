@@ -23,7 +23,7 @@ export const failures: Command = {
     if (values.json) return printJson(found)
     if (found.groups.length === 0)
       return print(isFiltered(filter) ? 'no failed jobs match' : 'no failed jobs')
-    const head = ['JOBS', ...column.head, 'SOURCE', 'SUBSCRIBER', 'LAST', 'RECEIPT', 'ERROR']
+    const head = ['JOBS', ...column.head, 'SOURCE', 'SUBSCRIBER', 'LAST', 'RECEIPT', 'GROUP', 'ERROR']
     print(
       table(
         head,
@@ -31,7 +31,9 @@ export const failures: Command = {
       ),
     )
     if (!found.isComplete) print(`\n${missingFrom(filter)}`)
-    print('\nhookonce show <receipt> shows one of them, hookonce replay --failed processes them again')
+    print(
+      '\nhookonce show <receipt> shows one of them, hookonce replay --failed --error <group> processes them again',
+    )
   },
 }
 
@@ -54,6 +56,7 @@ function cells(group: FailureGroup, column: TenantColumn): string[] {
     safe(group.subscriber),
     clock(group.lastAt),
     group.receiptIds[0] ?? '-',
+    group.fingerprint,
     safe(group.error),
   ]
 }

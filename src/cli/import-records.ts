@@ -3,11 +3,7 @@ import { HookonceError } from '../model/errors.ts'
 import type { ImportedKey } from '../operate/import.ts'
 
 export const formats = ['keys', 'jsonl', 'csv'] as const
-type Format = (typeof formats)[number]
-
-export function isFormat(text: string): text is Format {
-  return formats.some((format) => format === text)
-}
+export type Format = (typeof formats)[number]
 
 interface RecordOptions {
   readonly format: Format

@@ -1,9 +1,10 @@
 import { createReadStream, statSync } from 'node:fs'
 import { type ImportReport, importKeys } from '../operate/import.ts'
 import { actorOf } from './actor.ts'
+import { parseChoice } from './choices.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { parseSource } from './filter.ts'
-import { formats, importRecords, isFormat } from './import-records.ts'
+import { type Format, formats, importRecords } from './import-records.ts'
 import { longWork } from './long-work.ts'
 import { withLedger } from './open-ledger.ts'
 import { print, printJson, safe } from './print.ts'
@@ -42,9 +43,11 @@ export const importCommand: Command = {
     const { values, positionals } = parse({ usage, words: 2 }, args, options)
     const [given, file = '-'] = positionals
     if (given === undefined) throw usageError({ usage }, 'give the name of a source')
-    const format = values.format ?? formatOf(file)
-    if (!isFormat(format))
-      throw usageError({ usage }, `--format must be one of ${formats.join(', ')}, not "${format}"`)
+    const choice = { option: '--format', words: formats }
+    const format =
+      values.format === undefined
+        ? formatOf(file)
+        : parseChoice({ usage }, { ...choice, text: values.format })
     if (values.why === undefined && !values['dry-run'])
       throw usageError({ usage }, 'give the reason with --why: the audit records it')
     const input = inputOf(file)
@@ -94,7 +97,7 @@ function inputOf(file: string): Input {
   return { chunks: chunks(), share: () => (stats.size === 0 ? 1 : bytes / stats.size) }
 }
 
-function formatOf(file: string): string {
+function formatOf(file: string): Format {
   if (/\.(jsonl|ndjson)$/.test(file)) return 'jsonl'
   return file.endsWith('.csv') ? 'csv' : 'keys'
 }

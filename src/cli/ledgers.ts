@@ -1,18 +1,20 @@
 import { HookonceError } from '../model/errors.ts'
 import { allLedgerNames, ledgerNames } from '../model/ledger-names.ts'
+import type { DecisionReason } from '../operate/audit.ts'
 import { listLedgers } from '../operate/ledgers.ts'
-import { isOnCitus, migrateDatabase, moveLedger } from '../operate/migrate.ts'
+import { addLedger, isOnCitus, moveLedger } from '../operate/migrate.ts'
 import { type Moved, moveTenant } from '../operate/move-tenant.ts'
 import { isSet } from '../operate/tables.ts'
-import { actorOf } from './actor.ts'
+import { actorOf, reasonOf } from './actor.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseDuration, usageError } from './command.ts'
 import { databaseOf, ledgersOf, schemaFrom, withLedger } from './open-ledger.ts'
 import { print, printJson, safe, table } from './print.ts'
 
 const usage = `hookonce ledgers [list] [--dir DIR] [--json]
-hookonce ledgers add [--json]
+hookonce ledgers add [--why TEXT] [--by NAME] [--json]
 hookonce ledgers move TENANT LEDGER --why TEXT [--by NAME] [--drain 60s] [--dir DIR] [--json]
-hookonce ledgers move LEDGER --node HOST:PORT [--json]
+hookonce ledgers move LEDGER --node HOST:PORT --why TEXT [--by NAME] [--json]
 
 Needs HOOKONCE_LEDGERS: the number of ledgers, or the option \`ledgers\` as JSON.
 
@@ -23,7 +25,9 @@ For a ledger on another server, raise \`count\` and add its URL to \`placement\`
 move moves a tenant with all of its events to another ledger. Deliveries of the tenant get 503 meanwhile. Runs that
 take longer than --drain run again there. If the move is interrupted, start it again: it continues. To cancel it before
 it switches, move the tenant to its old ledger.
-move --node moves a whole ledger to another node of its Citus cluster while the ledger is in use.`
+move --node moves a whole ledger to another node of its Citus cluster while the ledger is in use.
+
+\`hookonce audit\` shows who decided (--by, else your user name), when and why.`
 
 export const ledgers: Command = {
   usage,
@@ -38,12 +42,11 @@ export const ledgers: Command = {
     const [verb = 'list', tenant, to] = positionals
     if (verb === 'list') return list(values)
     if (verb === 'add') return add(values)
-    if (verb !== 'move') throw usageError({ usage }, `unexpected argument "${verb}"`)
+    if (verb !== 'move') throw unknownVerb({ usage }, verb, ['list', 'add', 'move'])
     if (values.node !== undefined) return moveWhole(values, tenant, values.node)
     if (tenant === undefined || to === undefined)
       throw usageError({ usage }, 'move needs a tenant and the name of a ledger')
-    if (values.why === undefined) throw usageError({ usage }, 'move needs --why')
-    const reason = { by: actorOf(values.by), why: values.why }
+    const reason = moveReason(values)
     const drainMs = parseDuration({ usage }, values.drain)
     const moved = await withLedger(values.dir, (all) => {
       if (!isSet(all)) throw withoutLedgers()
@@ -55,9 +58,19 @@ export const ledgers: Command = {
   },
 }
 
+function moveReason({ by, why }: GivenReason): DecisionReason {
+  if (!why) throw usageError({ usage }, 'move needs --why: the audit records the reason')
+  return { by: actorOf(by), why }
+}
+
 function sentenceOf({ tenant, from, to, cancelled }: Moved): string {
   if (cancelled === undefined) return `moved ${tenant} from ${from} to ${to}`
   return `cancelled the move of ${tenant} to ${cancelled}: it stays in ${to}`
+}
+
+interface GivenReason {
+  readonly by?: string | undefined
+  readonly why?: string | undefined
 }
 
 interface ListValues {
@@ -82,13 +95,14 @@ async function list({ dir, json }: ListValues): Promise<void> {
 }
 
 async function moveWhole(
-  { json }: Pick<ListValues, 'json'>,
+  { json, ...values }: Pick<ListValues, 'json'> & GivenReason,
   ledger: string | undefined,
   address: string,
 ): Promise<void> {
   const [, host, port] = /^(.+):(\d+)$/.exec(address) ?? []
   if (ledger === undefined) throw usageError({ usage }, 'move --node needs the name of a ledger')
   if (host === undefined) throw usageError({ usage }, `--node must be HOST:PORT, not "${address}"`)
+  const reason = moveReason(values)
   const all = await ledgersOf()
   if (!all) throw withoutLedgers()
   const names = allLedgerNames(schemaFrom(process.env), all)
@@ -98,19 +112,20 @@ async function moveWhole(
       `there is no ledger "${ledger}"; the ledgers are ${names.join(', ')}`,
     )
   const database = all.placement[ledger] ?? databaseOf(process.env)
-  await moveLedger(database, ledger, { host, port: Number(port) })
+  await moveLedger({ database, ledger, node: { host, port: Number(port) } }, reason)
   if (json) printJson({ ledger, node: address })
   else print(safe(`moved ${ledger} to ${address}`))
 }
 
-async function add({ json }: Pick<ListValues, 'json'>): Promise<void> {
+async function add({ json, ...values }: Pick<ListValues, 'json'> & GivenReason): Promise<void> {
+  const reason = reasonOf(values)
   const all = await ledgersOf()
   if (!all) throw withoutLedgers()
   const count = all.count + 1
   const name = ledgerNames(schemaFrom(process.env), count).at(-1) ?? ''
   const database = databaseOf(process.env)
   const isDistributed = await isOnCitus(database, ledgerNames(schemaFrom(process.env), 1)[0] ?? '')
-  const applied = await migrateDatabase(database, name, { number: all.count, isDistributed })
+  const applied = await addLedger({ database, ledger: name, number: all.count, isDistributed }, reason)
   if (json) return printJson({ ledger: name, count, applied })
   print(`created ${name}: set the number of ledgers to ${count} in every process and in HOOKONCE_LEDGERS`)
 }

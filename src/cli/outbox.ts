@@ -9,7 +9,8 @@ import {
   retryLane,
 } from '../operate/outbox.ts'
 import { requireTenant } from '../operate/sources.ts'
-import { actorOf } from './actor.ts'
+import { reasonOf } from './actor.ts'
+import { parseChoice, unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseLimit, usageError } from './command.ts'
 import { longWork } from './long-work.ts'
 import { withLedger } from './open-ledger.ts'
@@ -38,11 +39,6 @@ const options = {
   failed: { type: 'boolean', default: false },
 } as const
 
-/** The actor for the audit. */
-function reason(): { readonly by: string; readonly why: string } {
-  return { by: actorOf(undefined), why: 'by the command line' }
-}
-
 interface OutboxOptions {
   readonly dir: string
   readonly json: boolean
@@ -51,6 +47,8 @@ interface OutboxOptions {
   readonly 'dry-run': boolean
   readonly limit: number
 }
+
+const VERBS: readonly string[] = ['show', 'replay', 'retry']
 
 export const outbox: Command = {
   usage,
@@ -66,14 +64,14 @@ export const outbox: Command = {
     if (verb === 'replay' && id && !values.failed) return replayOne(given, id)
     if (verb === 'retry' && id && !values.failed) return retryOne(given, id)
     if (verb === 'replay' && !id && values.failed) return replayFailed(given)
+    if (!VERBS.includes(verb)) throw unknownVerb({ usage }, verb, VERBS)
     throw usageError({ usage }, 'give show, replay or retry and one message, or replay --failed')
   },
 }
 
 async function list(options: OutboxOptions, given: string | undefined): Promise<void> {
-  const state = messageStates.find((one) => one === given)
-  if (given !== undefined && state === undefined)
-    throw usageError({ usage }, `--state is one of ${messageStates.join(', ')}, not "${given}"`)
+  const choice = { option: '--state', words: messageStates }
+  const state = given === undefined ? undefined : parseChoice({ usage }, { ...choice, text: given })
   await printMessages(options, state)
 }
 
@@ -140,7 +138,7 @@ async function show({ dir, json }: OutboxOptions, id: string): Promise<void> {
 }
 
 async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
-  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id, reason()))
+  const result = await withLedger(dir, (ledger) => replayMessage(ledger, id, reasonOf()))
   if (json) return printJson(result)
   print(
     result.replayed
@@ -150,7 +148,7 @@ async function replayOne({ dir, json }: OutboxOptions, id: string): Promise<void
 }
 
 async function retryOne({ dir, json }: OutboxOptions, id: string): Promise<void> {
-  const result = await withLedger(dir, (ledger) => retryLane(ledger, id, reason()))
+  const result = await withLedger(dir, (ledger) => retryLane(ledger, id, reasonOf()))
   if (json) return printJson(result)
   print(
     result.retried
@@ -165,7 +163,7 @@ async function replayFailed(options: OutboxOptions): Promise<void> {
   const { result: messages, wasInterrupted } = await withLedger(dir, async (ledger) => {
     await requireTenant(ledger, tenant)
     return longWork('messages', (watch) =>
-      replayFailedMessages(ledger, { topic, tenant, limit }, reason(), watch),
+      replayFailedMessages(ledger, { topic, tenant, limit }, reasonOf(), watch),
     )
   })
   if (json) return printJson({ messages, isComplete: !wasInterrupted })

@@ -1,9 +1,9 @@
 import { planReplayFailed, replayFailed } from '../operate/replay.ts'
 import { planRetryNow, type RetryPlan, retryNow } from '../operate/retry-now.ts'
-import { actorOf } from './actor.ts'
-import { type Command, parseDuration, usageError } from './command.ts'
+import { reasonOf } from './actor.ts'
+import { type Command, usageError } from './command.ts'
 import { durationText } from './duration-text.ts'
-import { parseSource, requireNames } from './filter.ts'
+import { parseFilter, parseSource, requireNames } from './filter.ts'
 import { longWork } from './long-work.ts'
 import { withLedger } from './open-ledger.ts'
 import { pausedLine } from './paused-line.ts'
@@ -19,19 +19,27 @@ export interface ManyOptions {
   readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
+  readonly type?: string | undefined
+  readonly error?: string | undefined
   readonly since?: string | undefined
+  readonly until?: string | undefined
   readonly limit?: string | undefined
+  readonly by?: string | undefined
+  readonly why?: string | undefined
 }
 
 /** Processes failed jobs again. */
 export async function replayAllFailed(command: Pick<Command, 'usage'>, given: ManyOptions): Promise<void> {
-  const { dir, json, subscriber, since } = given
-  const place = parseSource(command, given)
-  const sinceMs = since === undefined ? undefined : parseDuration(command, since)
+  const { dir, json, error } = given
+  const filter = parseFilter(command, given)
+  // An unset variable of a script must not select every failed job.
+  if (error === '')
+    throw usageError(command, '--error is empty: give a text, or a GROUP of hookonce failures')
   const limit = limitOf(command, given.limit)
+  const reason = reasonOf(given)
   await withLedger(dir, async (ledger) => {
-    await requireNames(ledger, { ...place, subscriber })
-    const plan = await planReplayFailed(ledger, { ...place, subscriber, sinceMs, limit })
+    await requireNames(ledger, filter)
+    const plan = await planReplayFailed(ledger, { ...filter, error, limit })
     const { unattended } = plan
     warnOf(unattendedWarnings(unattended))
     if (given['dry-run']) {
@@ -49,7 +57,7 @@ export async function replayAllFailed(command: Pick<Command, 'usage'>, given: Ma
       return print(`${jobsText(plan.jobs.length)} would be received again`)
     }
     const { result: replayed, wasInterrupted } = await longWork('jobs', (watch) =>
-      replayFailed(ledger, plan, reason(), watch),
+      replayFailed(ledger, plan, reason, watch),
     )
     if (json) return printJson({ jobs: replayed, unattended, isComplete: !wasInterrupted })
     print(`${replayed} failed ${replayed === 1 ? 'job' : 'jobs'} received again`)
@@ -68,6 +76,7 @@ export async function retryWaiting(
     throw usageError(command, '--source and --limit are for many events: leave the receipt out')
   const place = parseSource(command, given)
   const limit = limitOf(command, given.limit)
+  const reason = reasonOf(given)
   await withLedger(dir, async (ledger) => {
     await requireNames(ledger, { ...place, subscriber })
     const receiptId = id === undefined ? undefined : await requireReceipt(ledger, id, place)
@@ -78,7 +87,7 @@ export async function retryWaiting(
       return print(planText(plan, await tenantColumn(ledger)))
     }
     const { result: retried, wasInterrupted } = await longWork('jobs', (watch) =>
-      retryNow(ledger, plan, reason(), watch),
+      retryNow(ledger, plan, reason, watch),
     )
     if (json) return printJson({ jobs: retried, unattended: plan.unattended, isComplete: !wasInterrupted })
     if (retried === 0 && !wasInterrupted) return print('no job waits for its next attempt')
@@ -119,9 +128,4 @@ function limitOf(command: Pick<Command, 'usage'>, text = '1000'): number {
   const limit = Number(text)
   if (Number.isInteger(limit) && limit >= 1) return limit
   throw usageError(command, `--limit must be a number from 1, not "${text}"`)
-}
-
-/** The actor for the audit. */
-function reason(): { readonly by: string; readonly why: string } {
-  return { by: actorOf(undefined), why: 'by the command line' }
 }

@@ -6,40 +6,46 @@ import {
   type ReplayPlan,
   replayOne,
 } from '../operate/replay.ts'
-import { actorOf } from './actor.ts'
+import { actorOf, reasonOf } from './actor.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
+import { filterOptions } from './filter.ts'
 import { withLedger } from './open-ledger.ts'
 import { print, printJson, safe, table } from './print.ts'
 import { replayAllFailed, retryWaiting } from './replay-many.ts'
 import { jobsText, unattendedWarnings, warnOf } from './replay-warnings.ts'
 import { requireReceipt } from './require-receipt.ts'
 
-const usage = `hookonce replay <receipt id | event key> [--subscriber NAME] [--dry-run] [--json] [--dir DIR]
+const usage = `hookonce replay <receipt id | event key> [--subscriber NAME] [--why TEXT] [--by NAME] [--dry-run] [--json] [--dir DIR]
 hookonce replay <receipt id | event key> --fresh --why TEXT [--by NAME] [--yes] [--dry-run] [--subscriber NAME]
                 [--json] [--dir DIR]
-hookonce replay --failed [--source NAME] [--subscriber NAME] [--tenant NAME] [--since 2h] [--limit N] [--dry-run]
-                [--json] [--dir DIR]
-hookonce replay [receipt id | event key] --retrying [--source NAME] [--subscriber NAME] [--tenant NAME] [--limit N] [--dry-run]
-                [--json] [--dir DIR]
+hookonce replay --failed [--error TEXT] [--type TYPE] [--source NAME] [--subscriber NAME] [--tenant NAME] [--since TIME]
+                [--until TIME] [--limit N] [--why TEXT] [--by NAME] [--dry-run] [--json] [--dir DIR]
+hookonce replay [receipt id | event key] --retrying [--source NAME] [--subscriber NAME] [--tenant NAME] [--limit N]
+                [--why TEXT] [--by NAME] [--dry-run] [--json] [--dir DIR]
 
 Processes one event again, or all failed jobs that match. --retrying runs jobs now that wait for their next attempt: of one
 event, or all that match. --dry-run only lists the jobs. --limit is 1000 by default.
+
+  --error   with --failed: the error contains this text; or the GROUP that hookonce failures lists
+  --type    with --failed: an event type, or a pattern such as "invoice.*"
+  --since   with --failed: failed at this time or later: 2h (ago), or 2026-01-31T12:00:00Z
+  --until   with --failed: failed before this time
 
 One event goes to every subscriber of its source that the ledger knows and that wants its type, including subscribers
 that were registered after it arrived. The ledger also knows subscribers that no process registers any more: a warning
 names those that no running worker serves, because their jobs would wait.
 
 Finished steps, effects and writes are not repeated. --fresh repeats them, with new idempotency keys, and publishes their
-messages again, under new ids. It lists them first and asks, unless --yes is given. The audit keeps --by and --why.`
+messages again, under new ids. It lists them first and asks, unless --yes is given. It needs --why.
+
+\`hookonce audit\` shows who decided (--by, else your user name), when and why.`
 
 const options = {
   ...ledgerOptions,
+  ...filterOptions,
   failed: { type: 'boolean', default: false },
   retrying: { type: 'boolean', default: false },
-  tenant: { type: 'string' },
-  source: { type: 'string' },
-  subscriber: { type: 'string' },
-  since: { type: 'string' },
+  error: { type: 'string' },
   limit: { type: 'string' },
   'dry-run': { type: 'boolean', default: false },
   fresh: { type: 'boolean', default: false },
@@ -50,9 +56,9 @@ const options = {
 
 /** Options that need another option. Alone they would have no effect, so they are an error. */
 const GO_WITH = [
-  { names: ['since'], modes: ['failed'] },
+  { names: ['since', 'until', 'type', 'error'], modes: ['failed'] },
   { names: ['source', 'limit', 'tenant'], modes: ['failed', 'retrying'] },
-  { names: ['why', 'by', 'yes'], modes: ['fresh'] },
+  { names: ['yes'], modes: ['fresh'] },
 ] as const
 
 interface ReplayOptions {
@@ -60,6 +66,8 @@ interface ReplayOptions {
   readonly json: boolean
   readonly 'dry-run': boolean
   readonly subscriber?: string | undefined
+  readonly by?: string | undefined
+  readonly why?: string | undefined
 }
 
 export const replay: Command = {
@@ -89,12 +97,12 @@ async function replayReceipt(
   name: string,
   { dir, json, subscriber, ...values }: ReplayOptions,
 ): Promise<void> {
+  const reason = reasonOf(values)
   await withLedger(dir, async (ledger) => {
     const id = await requireReceipt(ledger, name)
     const plan = await planReplayOne(ledger, id, { subscriber })
     warnOf(unattendedWarnings(plan.unattended))
     if (values['dry-run']) return json ? printJson(plan) : print(oneText(plan))
-    const reason = { by: actorOf(undefined), why: 'by the command line' }
     const result = await replayOne(ledger, id, { subscriber, reason })
     if (json) return printJson({ ...result, unattended: plan.unattended })
     print(
@@ -127,8 +135,6 @@ function whyNothing({ receiptId, eventType, jobs }: ReplayPlan, subscriber: stri
 
 interface FreshValues extends ReplayOptions {
   readonly yes: boolean
-  readonly by?: string | undefined
-  readonly why?: string | undefined
 }
 
 async function replayFresh(name: string, values: FreshValues): Promise<void> {

@@ -32,7 +32,7 @@ export const sources: Command = {
     if (found.length === 0)
       throw new HookonceError(
         'CONFIG_INVALID',
-        `no provider matches "${positionals.join(' ')}"${didYouMean(positionals.join(' '), providerIds)}: \`hookonce sources\` lists all providers; for any other, use custom()`,
+        `no provider matches "${positionals.join(' ')}"${didYouMean(positionals.join(' '), ['lint', ...providerIds])}: \`hookonce sources\` lists all providers; for any other, use custom()`,
       )
     if (values.json) return printJson(found)
     print(

@@ -8,6 +8,7 @@ import {
   type WaitingPlan,
 } from '../operate/subscribers.ts'
 import { actorOf } from './actor.ts'
+import { unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
@@ -47,11 +48,7 @@ export const subscribers: Command = {
     const { values, positionals } = parse({ usage, words: 3 }, args, options)
     const [verb, source, subscriber] = positionals
     if (verb === undefined) return list(values)
-    if (verb !== 'move' && verb !== 'discard')
-      throw usageError(
-        { usage },
-        `unexpected argument "${verb}": give move or discard; without an argument the subscribers are listed`,
-      )
+    if (verb !== 'move' && verb !== 'discard') throw unknownVerb({ usage }, verb, ['move', 'discard'])
     if (source === undefined || subscriber === undefined)
       throw usageError({ usage }, 'give the source and the subscriber')
     if (verb === 'move' && values.to === undefined)

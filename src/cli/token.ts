@@ -1,6 +1,6 @@
-import { didYouMean } from '../input/closest.ts'
 import { createToken, listTokens, type Role, revokeToken, roles, type Token } from '../operate/tokens.ts'
 import { actorOf } from './actor.ts'
+import { parseChoice, unknownVerb } from './choices.ts'
 import { type Command, ledgerOptions, parse, parseDuration, usageError } from './command.ts'
 import { withLedger } from './open-ledger.ts'
 import { clock, print, printJson, safe, table } from './print.ts'
@@ -40,10 +40,7 @@ export const token: Command = {
       return values.json ? printJson(tokens) : print(asText(tokens))
     }
     if (word !== 'create' && word !== 'revoke')
-      throw usageError(
-        { usage },
-        `give create, list or revoke${didYouMean(word, ['create', 'list', 'revoke'])}`,
-      )
+      throw unknownVerb({ usage }, word, ['create', 'list', 'revoke'])
     if (name === undefined) throw usageError({ usage }, 'give the name of the token')
     if (word === 'revoke') {
       const revoked = await withLedger(values.dir, (ledger) => revokeToken(ledger, name, reason))
@@ -72,10 +69,8 @@ export const token: Command = {
 }
 
 function roleOf(text: string | undefined): Role {
-  const role = roles.find((one) => one === text)
-  if (role) return role
-  const given = text === undefined ? '' : `, not "${text}"`
-  throw usageError({ usage }, `give --role as one of ${roles.join(', ')}${given}`)
+  if (text === undefined) throw usageError({ usage }, `give --role as one of ${roles.join(', ')}`)
+  return parseChoice({ usage }, { option: '--role', text, words: roles })
 }
 
 function asText(tokens: readonly Token[]): string {

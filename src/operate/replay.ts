@@ -1,5 +1,6 @@
 import { inTransaction } from '../ledger/driver/in-transaction.ts'
 import { jobEpochs } from '../ledger/effects/steps.ts'
+import type { BulkFilter } from '../ledger/jobs/bulk-replay.ts'
 import { addMissingJobs, type FailedJob, failedJobs, replayJobs } from '../ledger/jobs/replay.ts'
 import { type UnattendedSubscriber, unattendedSubscribers } from '../ledger/jobs/served.ts'
 import { type RegisteredSubscriber, subscribersOf } from '../ledger/jobs/subscribers.ts'
@@ -15,6 +16,7 @@ import { type FreshPlan, planFresh, replayFresh } from './fresh-replay.ts'
 import { overShards, type WorkWatch } from './over-shards.ts'
 import { actWherePlanned, type OfLedger, planEverywhere } from './planned-jobs.ts'
 import { receiptById } from './receipt.ts'
+import { type ReplayFilter, storedFilter } from './replays.ts'
 
 export type { FreshPlan, UnattendedSubscriber }
 
@@ -171,12 +173,8 @@ async function matchingSubscribers(
   })
 }
 
-export interface FailedFilter {
-  readonly tenant?: string | undefined
-  readonly source?: string | undefined
-  readonly subscriber?: string | undefined
-  /** The period before now. The default is the whole history. */
-  readonly sinceMs?: number | undefined
+/** Selects failed jobs. All fields but the limit mean the same as in a replay of the admin API. */
+export interface FailedFilter extends Omit<ReplayFilter, 'state'> {
   readonly limit: number
 }
 
@@ -184,18 +182,21 @@ type PlannedFailure = FailedJob & OfLedger & { readonly shard: number }
 
 /** The work that `replayFailed` would do. */
 export interface FailedPlan {
+  /** What was asked for. The audit records it. */
+  readonly filter: BulkFilter
   readonly jobs: readonly PlannedFailure[]
   /** Subscribers whose jobs would wait, because no running worker serves them. */
   readonly unattended: readonly UnattendedSubscriber[]
 }
 
-async function planFailedIn(ledger: LedgerTables, filter: FailedFilter): Promise<FailedPlan> {
-  const sinceMs = filter.sinceMs ?? FOREVER_MS
-  const jobs = await overShards(ledger, filter.limit, (question) =>
-    failedJobs(ledger.pool, { ...filter, ...question, sinceMs }),
+async function planFailedIn(ledger: LedgerTables, { limit, ...wanted }: FailedFilter): Promise<FailedPlan> {
+  const { tenant, since, until } = wanted
+  const filter = storedFilter({ ...wanted, state: 'failed' })
+  const jobs = await overShards(ledger, limit, (question) =>
+    failedJobs(ledger.pool, { ...filter, ...question, tenant, since, until }),
   )
   const subscribers = jobs.map(({ subscriber }) => subscriber)
-  return { jobs, unattended: await unattendedSubscribers(ledger.pool, subscribers) }
+  return { filter, jobs, unattended: await unattendedSubscribers(ledger.pool, subscribers) }
 }
 
 /** Finds the failed jobs that can be replayed. */
@@ -203,17 +204,15 @@ export const planReplayFailed = planEverywhere(
   planFailedIn,
   ({ limit }: FailedFilter) => limit,
   (all, jobs) => ({
+    filter: all[0]?.filter ?? { state: 'failed' },
     jobs,
     unattended: all.flatMap(({ unattended }) => unattended),
   }),
 )
 
-/** A hundred years: PostgreSQL has no infinite interval before version 17. */
-const FOREVER_MS = 100 * 365 * 24 * 3_600_000
-
 async function replayFailedIn(
   ledger: LedgerTables,
-  { jobs }: Pick<FailedPlan, 'jobs'>,
+  { filter, jobs }: FailedPlan,
   reason?: DecisionReason,
   { signal, onProgress }: WorkWatch = {},
 ): Promise<number> {
@@ -221,7 +220,7 @@ async function replayFailedIn(
     // The audit entry is recorded first, so that no job is replayed without one.
     const { by: actor, why, address } = reason
     for (const tenant of new Set(jobs.map((job) => job.tenant))) {
-      const detail = { jobs: jobs.filter((job) => job.tenant === tenant).length }
+      const detail = { jobs: jobs.filter((job) => job.tenant === tenant).length, filter }
       const entry = { actor, why, tenant, subject: 'failed jobs', detail, address }
       await recordAudit(ledger.pool, { ...entry, action: 'replay-failed' })
     }

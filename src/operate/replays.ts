@@ -222,7 +222,8 @@ export const listReplays = everywhere(replaysIn, (all) =>
   sortedBy(all, (a, b) => b.createdAt.getTime() - a.createdAt.getTime(), MAX_KEPT),
 )
 
-function storedFilter({ tenant: _, type, error, since, until, ...filter }: ReplayFilter): BulkFilter {
+/** The filter as the ledger stores and applies it. */
+export function storedFilter({ tenant: _, type, error, since, until, ...filter }: ReplayFilter): BulkFilter {
   if (filter.state === 'processed' && since === undefined)
     throw new HookonceError(
       'CONFIG_INVALID',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
@@ -10,8 +10,8 @@ import { inFolder, ROOT, readPage, type Snippet, snippetsOf } from './support/sn
 
 /*
  * Code in the guides is a file of examples/, which other tests run, or it is compiled here.
- * reference-snippets.test.ts compiles the rest. On every page, commands and their options exist,
- * and configurations are accepted.
+ * reference-snippets.test.ts compiles the rest. On every page, also of runbooks and examples,
+ * commands and their options exist, and configurations are accepted.
  */
 
 const PAGES = [
@@ -21,7 +21,22 @@ const PAGES = [
   ...inFolder('docs/guides'),
   ...inFolder('docs/migrate'),
 ]
-const ALL_PAGES = [...new Set(['README.md', ...PAGES, ...inFolder('docs'), ...inFolder('docs/reference')])]
+const EXAMPLES = readdirSync(join(ROOT, 'examples'))
+  .map((name) => `examples/${name}/README.md`)
+  .filter((page) => existsSync(join(ROOT, page)))
+const ALL_PAGES = [
+  ...new Set([
+    'README.md',
+    'SECURITY.md',
+    'CONTRIBUTING.md',
+    'examples/README.md',
+    ...EXAMPLES,
+    ...PAGES,
+    ...inFolder('docs'),
+    ...inFolder('docs/reference'),
+    ...inFolder('docs/runbooks'),
+  ]),
+]
 
 const snippets = snippetsOf(PAGES)
 const allSnippets = snippetsOf(ALL_PAGES)
@@ -126,11 +141,29 @@ const NAMES = [
 const COMMAND =
   /(?:^(?:usage:|\$)?\s*(?:[A-Z_]+=\S+ )*|\bnpx |\$\()hookonce (?!is ready)([a-z][a-z-]*)\b(.*)$/
 
-test('commands of the pages exist, with these options', async () => {
+interface ShownCommand {
+  readonly page: string
+  readonly command: string
+  readonly rest: string
+}
+
+/** The commands that do not exist, and the options that a command does not have. */
+async function unknownOf(shown: readonly ShownCommand[]): Promise<string[]> {
   // `help` is handled before the commands.
   const syntax = new Map(
     (await allSyntax(commands)).map((one) => [one.name, one.options.map(({ name }) => name)]),
   ).set('help', [])
+  return shown.flatMap(({ page, command, rest }) => {
+    const known = syntax.get(command)
+    if (!known) return [`${page}: hookonce ${command}`]
+    const used = rest.replaceAll(/"[^"]*"/g, '""').match(/--[a-z][a-z-]*/g) ?? []
+    return used
+      .filter((option) => !known.includes(option))
+      .map((option) => `${page}: hookonce ${command} ${option}`)
+  })
+}
+
+test('commands of the pages exist, with these options', async () => {
   const lines = allSnippets
     .filter(({ language }) => language === 'sh' || language === '')
     .flatMap(({ page, code }) =>
@@ -148,38 +181,76 @@ test('commands of the pages exist, with these options', async () => {
       ([, command = '', rest = '']) => ({ page, command, rest }),
     ),
   )
-  const all = [...lines, ...inline]
-  expect(lines.length).toBeGreaterThan(150)
-  const wrong = all.flatMap(({ page, command, rest }) => {
-    const known = syntax.get(command)
-    if (!known) return [`${page}: hookonce ${command}`]
-    const used = rest.replaceAll(/"[^"]*"/g, '""').match(/--[a-z][a-z-]*/g) ?? []
-    return used
-      .filter((option) => !known.includes(option))
-      .map((option) => `${page}: hookonce ${command} ${option}`)
-  })
-  expect(wrong).toEqual([])
+  expect(lines.length).toBeGreaterThan(180)
+  const folders = new Set(lines.map(({ page }) => page.split('/').slice(0, 2).join('/')))
+  expect([...folders]).toEqual(expect.arrayContaining(['docs/runbooks', 'examples/next-shopify']))
+  expect(await unknownOf([...lines, ...inline])).toEqual([])
 })
 
 /** Configurations of other programs, by their first word. */
 const FOREIGN = /^(?:externalRules|scrape_configs):/
 
 test('configurations of the pages are accepted', async () => {
-  const forward = `whsec_${Buffer.alloc(32, 'x').toString('base64')}`
   const configurations = allSnippets.filter(
     ({ language, code }) => language === 'yaml' && !FOREIGN.test(code) && !/^#.*\n$/.test(code),
   )
   expect(configurations.length).toBeGreaterThan(8)
-  for (const { page, code: shown } of configurations) {
-    const code = wholeOf(shown)
-    const named = [...code.matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
-    const env = Object.fromEntries(
-      named.map((name) => [name, name === 'FORWARD_SECRET' ? forward : `whsec_${'y'.repeat(32)}`]),
-    )
-    const config = await gatewayConfig(parseText(page, code, 'YAML'), env)
-    expect(Object.keys(config.sources).length).toBeGreaterThan(0)
+  for (const { page, code } of configurations) await expectAccepted(page, wholeOf(code))
+})
+
+test('JSON of the pages is valid, and its configurations are accepted', async () => {
+  const all = allSnippets.filter(({ language }) => language === 'json')
+  const values = all.map(({ page, code }) => ({ page, value: JSON.parse(code) as Record<string, unknown> }))
+  const isMessage = ({ type }: Record<string, unknown>) => type === 'alerts'
+  const configurations = values.filter(({ value }) => !('mcpServers' in value) && !isMessage(value))
+  expect(configurations.length).toBeGreaterThan(5)
+  for (const { page, value } of configurations) {
+    const shown = 'url' in value ? { destinations: { app: value } } : value
+    await expectAccepted(page, JSON.stringify({ ...REST, ...shown }))
   }
 })
+
+/** The parts that a page may leave out. */
+const REST = {
+  sources: {
+    stripe: { provider: 'stripe', secret: 'env:STRIPE_WEBHOOK_SECRET' },
+    github: { provider: 'github', secret: 'env:GITHUB_WEBHOOK_SECRET' },
+  },
+  destinations: { app: { url: 'https://app.example/hooks', secret: 'env:FORWARD_SECRET' } },
+}
+
+test('commands in the configurations of agents exist, with these options', async () => {
+  const servers = allSnippets
+    .filter(({ language, code }) => language === 'json' && code.includes('mcpServers'))
+    .flatMap(({ page, code }) => {
+      const { mcpServers } = JSON.parse(code) as { mcpServers: Record<string, AgentServer> }
+      return Object.values(mcpServers).map((server) => ({ page, ...server }))
+    })
+  expect(servers.length).toBeGreaterThan(1)
+  const shown = servers.map(({ page, command, args: [program, name = '', ...rest] }) => {
+    expect([command, program]).toEqual(['npx', 'hookonce'])
+    return { page, command: name, rest: rest.join(' ') }
+  })
+  expect(await unknownOf(shown)).toEqual([])
+})
+
+interface AgentServer {
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/** YAML includes JSON. */
+async function expectAccepted(page: string, code: string): Promise<void> {
+  const named = [...code.matchAll(/env:(\w+)/g)].map(([, name = '']) => name)
+  const env = Object.fromEntries(named.map((name) => [name, VALUES[name] ?? `whsec_${'y'.repeat(32)}`]))
+  const config = await gatewayConfig(parseText(page, code, 'YAML'), env)
+  expect(Object.keys(config.sources).length).toBeGreaterThan(0)
+}
+
+const VALUES: Readonly<Record<string, string>> = {
+  FORWARD_SECRET: `whsec_${Buffer.alloc(32, 'x').toString('base64')}`,
+  SLACK_WEBHOOK_URL: 'https://hooks.slack.example/services/x',
+}
 
 /** A condition becomes that of a route. */
 function wholeOf(code: string): string {

@@ -20,7 +20,10 @@ const EXAMPLES = [
   'serverless-redis',
 ]
 
-/** Next.js has 340 MB. The tests of its example call the route like Next.js does. */
+/**
+ * Next.js has 340 MB. The tests of its example call the route like Next.js does, and
+ * test/frameworks/next.test.ts builds and starts it.
+ */
 const NOT_INSTALLED = ['hookonce', 'next', 'react', 'react-dom']
 
 test('packages/package.json has the dependencies of all examples', () => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { cli } from '../support/cli.ts'
 import { freshDatabase } from '../support/database.ts'
-import { startNextApp } from '../support/next-app.ts'
+import { startNextApp, startNextExample } from '../support/next-app.ts'
 import { SENDER, signed } from '../support/source.ts'
+import { until } from '../support/until.ts'
 
 /** The first installation of Next.js takes long. */
 const LIMIT_MS = 300_000
@@ -59,6 +61,33 @@ test.each([15, 16])(
       409,
       { type: 'urn:hookonce:problem:outcome-unknown' },
     ])
+  },
+  LIMIT_MS,
+)
+
+test(
+  'the example next-shopify, built and started by Next.js, reduces the stock once for two deliveries',
+  async () => {
+    const db = await freshDatabase()
+    const env = { DATABASE_URL: db.url, SHOPIFY_WEBHOOK_SECRET: 'try' }
+    const url = await startNextExample(env)
+    // The command of its README.
+    const items = 'line_items=[{"sku":"mug","quantity":2}]'
+    const order = ['shopify', 'orders/paid', '--set', 'id=7', '--set', items]
+    const sent = await cli(
+      ['trigger', ...order, '--times', '2', '--url', `${url}/webhooks/shopify`, '--json'],
+      env,
+    )
+    expect(sent).toMatchObject({ code: 0 })
+    await until('the order is processed', () =>
+      db.number(`select count(*) from hookonce.job where state = 'processed'`),
+    )
+    expect(await db.number('select count(*) from hookonce.receipt')).toBe(1)
+    expect(await db.rows('select sku, quantity from stock order by sku')).toEqual([
+      { sku: 'mug', quantity: 98 },
+      { sku: 'shirt', quantity: 50 },
+    ])
+    expect(await (await fetch(url)).text()).toMatch(/mug(<!-- -->)?: (<!-- -->)?98/)
   },
   LIMIT_MS,
 )

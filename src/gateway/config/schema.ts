@@ -145,7 +145,7 @@ export const configSchema = strict({
   }),
   ledgers: ledgersFileSchema.optional().meta({
     description:
-      'several [ledgers](../scaling.md#many-ledgers): a number, or `count`, `also`, `placement` (by ledger: `env:NAME` or `file:/path` of a `postgres://` URL) and `tenants`. `--ledgers N` overrides it',
+      'several [ledgers](../scaling.md#6-many-ledgers): a number, or `count`, `also`, `placement` (by ledger: `env:NAME` or `file:/path` of a `postgres://` URL) and `tenants`. `--ledgers N` overrides it',
     defaultsTo: 'one ledger',
   }),
   limits: gatewayLimitsSchema.prefault({}),

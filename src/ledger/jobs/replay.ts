@@ -1,6 +1,7 @@
 import * as binary from '../driver/binary.ts'
 import { isDistributed } from '../driver/shapes.ts'
 import { change, type Queryable, rows, statement } from '../driver/statement.ts'
+import { HAS_ERROR } from '../read/failure-text.ts'
 import { HAS_PAYLOAD } from '../receipts/payload.ts'
 import { type Replay, replayDistributed } from './replay-distributed.ts'
 import { NEEDS_OPERATOR } from './states.ts'
@@ -108,7 +109,9 @@ const FAILED = statement(
          or exists (select from ledger.data_key k where k.id = r.data_key and k.wrapped is not null))
        and r.received_at > now() - o.body_seconds * interval '1 second'
      where j.shard = $1::smallint and j.subscriber = s.id and j.state in ${NEEDS_OPERATOR} and j.state = 'failed'
-       and j.finished_at >= now() - $4::float8 * interval '1 millisecond'
+       and ($4::timestamptz is null or j.finished_at >= $4::timestamptz)
+       and ($7::timestamptz is null or j.finished_at < $7::timestamptz)
+       and ($8::text is null or r.event_type like $8::text) and ${HAS_ERROR('j.reason', '$9')}
      order by j.finished_at limit $5::integer
    ) j
    where ($2::text is null or s.source = $2::text) and ($3::text is null or s.name = $3::text)
@@ -121,7 +124,13 @@ export interface FailedQuestion {
   readonly tenant?: string | undefined
   readonly source?: string | undefined
   readonly subscriber?: string | undefined
-  readonly sinceMs: number
+  /** A pattern of LIKE. */
+  readonly typeLike?: string | undefined
+  /** A pattern of LIKE, or a fingerprint. */
+  readonly error?: string | undefined
+  /** Limits on the time of the failure. */
+  readonly since?: Date | undefined
+  readonly until?: Date | undefined
   readonly limit: number
 }
 
@@ -139,8 +148,11 @@ export async function failedJobs(db: Queryable, question: FailedQuestion): Promi
     question.shard,
     question.source ?? null,
     question.subscriber ?? null,
-    question.sinceMs,
+    question.since ?? null,
     question.limit,
     question.tenant ?? null,
+    question.until ?? null,
+    question.typeLike ?? null,
+    question.error ?? null,
   ])
 }

@@ -70,7 +70,7 @@ test('alerts acknowledge records who handles it', async () => {
     'ALERT_NOT_OPEN: no alert has an id that begins with "0000"',
   )
   expect((await cli(['alerts', 'close'], env)).stderr).toContain(
-    'give "acknowledge" and one alert id, or "test"',
+    'unexpected argument "close": give acknowledge or test',
   )
 })
 

@@ -73,13 +73,19 @@ test('a usage error contains no unrelated advice', async () => {
 test.each([
   { args: ['events', '--colour'], says: ['unknown option --colour', 'hookonce events [--state STATE]'] },
   { args: ['events', '--limit', '0'], says: ['--limit must be a number from 1 to 10000'] },
-  { args: ['events', '--state', 'lost'], says: ['--state is one of received, processing', 'not "lost"'] },
+  {
+    args: ['events', '--state', 'lost'],
+    says: ['--state must be one of received, processing', 'not "lost"'],
+  },
   { args: ['events', '--since', 'monday'], says: ['2h (ago) or 2026-01-31T12:00:00Z, not "monday"'] },
   { args: ['failures', '--until', '2026-99-01'], says: ['not "2026-99-01"'] },
   { args: ['show'], says: ['give the id of a receipt', 'hookonce show <receipt id'] },
   { args: ['replay'], says: ['give one receipt, --failed or --retrying'] },
   { args: ['replay', 'abc', '--failed'], says: ['give one receipt, --failed or --retrying'] },
-  { args: ['replay', '--failed', '--since', 'yesterday'], says: ['90s, 15m, 2h or 7d, not "yesterday"'] },
+  {
+    args: ['replay', '--failed', '--since', 'yesterday'],
+    says: ['2h (ago) or 2026-01-31T12:00:00Z, not "yesterday"'],
+  },
   { args: ['resume'], says: ['give a source'] },
   { args: ['dev', '--port', 'http'], says: ['--port must be a number from 0 to 65535, not "http"'] },
   {
@@ -87,6 +93,10 @@ test.each([
     says: ['--receive-only and --work-only exclude each other'],
   },
   { args: ['migrate'], says: ['set DATABASE_URL'] },
+  {
+    args: ['ledgers', 'mvoe', 'acme'],
+    says: ['unexpected argument "mvoe" (did you mean "move"?): give list, add or move'],
+  },
 ])('hookonce $args ends with 1 and advice', async ({ args, says }) => {
   const ended = await cli(args)
   expect(ended.code).toBe(1)

@@ -142,7 +142,7 @@ describe('hookonce completion', () => {
   test('for an unknown shell names the known ones', async () => {
     const ended = await cli(['completion', 'fihs'])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toContain('there is no completion for "fihs" (did you mean "fish"?)')
+    expect(ended.stderr).toContain('unexpected argument "fihs" (did you mean "fish"?)')
     expect((await cli(['completion'])).stderr).toContain('give a shell: bash, zsh or fish')
   })
 

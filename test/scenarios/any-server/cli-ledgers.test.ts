@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { cli, startCli } from '../../support/cli.ts'
-import { freshDatabase } from '../../support/database.ts'
+import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliverTo, fleetHooks } from '../../support/fleet.ts'
 import { until } from '../../support/until.ts'
 
@@ -20,7 +20,7 @@ interface Listed {
 }
 
 test('ledgers are created, listed and added', async () => {
-  const { env } = await emptyDatabase()
+  const { db, env } = await emptyDatabase()
   const made = await cli(['migrate', '--ledgers', '2'], env)
   expect(made).toMatchObject({ code: 0 })
   const listed = await cli(['ledgers', '--json'], env)
@@ -33,9 +33,34 @@ test('ledgers are created, listed and added', async () => {
   const events = await cli(['events'], env)
   expect(events).toMatchObject({ code: 0, stderr: expect.stringContaining('hookonce_2 cannot be read') })
 
-  const added = await cli(['ledgers', 'add'], { ...env, HOOKONCE_LEDGERS: '2' })
+  const add = ['ledgers', 'add', '--by', 'ann', '--why', 'more tenants']
+  const added = await cli(add, { ...env, HOOKONCE_LEDGERS: '2' })
   expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('created hookonce_2') })
   expect(await cli(['events'], env)).toMatchObject({ code: 0, stderr: '' })
+
+  // It exists now, so another try changes nothing.
+  expect(await cli(add, { ...env, HOOKONCE_LEDGERS: '2' })).toMatchObject({ code: 0 })
+  expect(await decisions(db, 'hookonce_2')).toEqual([
+    { actor: 'cli:ann', action: 'add-ledger', why: 'more tenants', tenant: '*', subject: 'hookonce_2' },
+  ])
+})
+
+function decisions(db: TestDatabase, ledger: string): Promise<unknown[]> {
+  return db.rows(`select actor, action, why, tenant, subject from ${ledger}.audit order by id`)
+}
+
+test('a ledger is moved to a node only with a reason; a refused move leaves no entry in the audit', async () => {
+  const { db, env } = await emptyDatabase()
+  await cli(['migrate', '--ledgers', '3'], env)
+  const move = ['ledgers', 'move', 'hookonce_1', '--node', 'worker2:5432']
+  const unexplained = await cli(move, env)
+  expect(unexplained).toMatchObject({ code: 1, stdout: '' })
+  expect(unexplained.stderr).toContain('move needs --why: the audit records the reason')
+
+  const plain = await cli([...move, '--why', 'worker1 is full'], env)
+  expect(plain).toMatchObject({ code: 1, stdout: '' })
+  expect(plain.stderr).toContain('the ledger hookonce_1 is not distributed; run')
+  expect(await decisions(db, 'hookonce_1')).toEqual([])
 })
 
 test('if HOOKONCE_LEDGERS is missing, the error names the number of ledgers', async () => {

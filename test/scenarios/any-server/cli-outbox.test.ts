@@ -93,8 +93,8 @@ test('failed messages are listed before they are published again, by tenant, and
 })
 
 test.each([
-  { args: ['outbox', '--state', 'lost'], says: '--state is one of waiting, published, failed' },
-  { args: ['outbox', 'dance'], says: 'give show, replay or retry and one message, or replay --failed' },
+  { args: ['outbox', '--state', 'lost'], says: '--state must be one of waiting, published, failed' },
+  { args: ['outbox', 'dance'], says: 'unexpected argument "dance": give show, replay or retry' },
   { args: ['outbox', 'replay'], says: 'give show, replay or retry and one message, or replay --failed' },
   { args: ['outbox', 'replay', 'a', 'b'], says: 'unexpected argument "b"' },
   { args: ['outbox', '--limit', '0'], says: '--limit must be a number from 1 to 10000' },

@@ -49,11 +49,16 @@ test('a dry run of one receipt lists the jobs that would be processed again, and
 })
 
 test.each([
-  { args: ['abc', '--why', 'it was wrong'], says: '--why goes with --fresh' },
+  { args: ['abc', '--why', ' '], says: '--why is empty: give the reason, or leave it out' },
+  { args: ['--retrying', '--why', ''], says: '--why is empty: give the reason, or leave it out' },
   { args: ['abc', '--yes', '--dry-run'], says: '--yes goes with --fresh' },
-  { args: ['--failed', '--by', 'bob'], says: '--by goes with --fresh' },
+  { args: ['--failed', '--why', ''], says: '--why is empty: give the reason, or leave it out' },
   { args: ['abc', '--source', 'stripe'], says: '--source goes with --failed or --retrying' },
   { args: ['--retrying', '--since', '2h'], says: '--since goes with --failed' },
+  { args: ['--failed', '--error', ''], says: '--error is empty: give a text, or a GROUP' },
+  { args: ['--retrying', '--error', 'down'], says: '--error goes with --failed' },
+  { args: ['abc', '--type', 'a'], says: '--type goes with --failed' },
+  { args: ['--retrying', '--until', '2h'], says: '--until goes with --failed' },
   { args: ['--retrying', '--failed'], says: '--failed, --retrying and --fresh exclude each other' },
   { args: ['abc', '--retrying', '--limit', '3'], says: '--source and --limit are for many events' },
   { args: ['--retrying', '--limit', '0'], says: '--limit must be a number from 1, not "0"' },
@@ -234,7 +239,75 @@ test('replay --failed of a tenant leaves the others alone, and the audit names t
   expect((await run('--dry-run')).stdout).toMatch(/ acme +shop +app$/m)
   expect(await run('--source', 'acme/shop')).toMatchObject({ stdout: '2 failed jobs received again\n' })
   expect(await db.rows('select tenant, detail from hookonce.audit')).toEqual([
-    { tenant: 'acme', detail: { jobs: 2 } },
+    { tenant: 'acme', detail: { jobs: 2, filter: { state: 'failed', source: 'shop' } } },
   ])
   expect(await db.number(`select count(*) from hookonce.job where state = 'failed'`)).toBe(1)
+})
+
+test('replay --failed takes one group of failures, one type and a period; the audit keeps who and why', async () => {
+  const db = await freshDatabase()
+  const run = (...args: string[]) => cli(args, { DATABASE_URL: db.url })
+  await seedJobs(db, 5, { source: 'shop', state: 'failed' })
+  const failed = await db.rows<{ id: string }>('select receipt_id as id from hookonce.job order by 1')
+  const [card, otherCard, oldCard, invoice, down] = failed.map(({ id }) => id)
+  const reasonOf = (reason: string, ...ids: (string | undefined)[]) =>
+    db.rows('update hookonce.job set reason = $1 where receipt_id = any($2)', [reason, ids])
+  await reasonOf('permanent: Error: no card card_1a2b3c4d', card, invoice)
+  await reasonOf('permanent: Error: no card card_5e6f7a8b', otherCard, oldCard)
+  await reasonOf('permanent: Error: 100% down', down)
+  await db.rows(`update hookonce.job set finished_at = now() - interval '5 hours' where receipt_id = $1`, [
+    oldCard,
+  ])
+  await db.rows(`update hookonce.receipt set event_type = 'invoice.paid' where id = $1`, [invoice])
+  // With a period, the failures are read from the jobs. Their counts do not know the reasons set above.
+  const { stdout: failures } = await run('failures', '--since', '1d')
+  const [, group = 'none'] = /^4 .* ([0-9a-f]{16}) +Error: no card/m.exec(failures) ?? []
+  const received = async () => {
+    const jobs = await db.rows<{ id: string }>(
+      `select receipt_id as id from hookonce.job where state = 'received' order by 1`,
+    )
+    return jobs.map(({ id }) => id)
+  }
+
+  // A percent sign of the text is no wildcard.
+  expect((await run('replay', '--failed', '--error', '10%d', '--dry-run')).stdout).toContain('no failed job')
+  const replay = ['replay', '--failed', '--by', 'ann', '--why', 'cards are imported', '--error']
+  const first = await run(...replay, group, '--type', 'count.*', '--until', '1h')
+  expect(first).toMatchObject({ code: 0, stdout: '1 failed job received again\n' })
+  expect(await received()).toEqual([oldCard])
+  const second = await run(...replay, group, '--type', 'count.*')
+  expect(second).toMatchObject({ stdout: '2 failed jobs received again\n' })
+  expect(await received()).toEqual([card, otherCard, oldCard].sort())
+  const plan = await run('replay', '--failed', '--error', 'No Card', '--dry-run', '--json')
+  expect(plan.json<{ receiptId: string }[]>().map(({ receiptId }) => receiptId)).toEqual([invoice])
+  expect(await run(...replay, '100% DOWN')).toMatchObject({ stdout: '1 failed job received again\n' })
+
+  expect(await db.rows('select actor, action, why, detail from hookonce.audit order by id')).toEqual(
+    [
+      { jobs: 1, filter: { error: group, typeLike: 'count.%', until: expect.any(String) } },
+      { jobs: 2, filter: { error: group, typeLike: 'count.%' } },
+      { jobs: 1, filter: { error: '%100\\% DOWN%' } },
+    ].map(({ jobs, filter }) => ({
+      actor: 'cli:ann',
+      action: 'replay-failed',
+      why: 'cards are imported',
+      detail: { jobs, filter: { state: 'failed', ...filter } },
+    })),
+  )
+})
+
+test('a replay of one event and --retrying keep who decided, and why', async () => {
+  const db = await freshDatabase()
+  const run = (...args: string[]) => cli(['replay', ...args], { DATABASE_URL: db.url })
+  await seedJobs(db, 1, { state: 'processed' })
+  const id = await onlyReceipt(db)
+  expect(await run(id, '--by', 'ann', '--why', 'ticket 4711')).toMatchObject({ code: 0 })
+  expect(await run(id)).toMatchObject({ code: 0 })
+  await retrying(db, 1, 'shop')
+  expect(await run('--retrying', '--by', 'bob', '--why', 'the bank is up')).toMatchObject({ code: 0 })
+  expect(await db.rows('select action, actor, why from hookonce.audit order by id')).toEqual([
+    { action: 'replay', actor: 'cli:ann', why: 'ticket 4711' },
+    { action: 'replay', actor: expect.stringMatching(/^cli:./), why: 'by the command line' },
+    { action: 'retry-now', actor: 'cli:bob', why: 'the bank is up' },
+  ])
 })

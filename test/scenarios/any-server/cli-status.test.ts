@@ -97,7 +97,10 @@ test('failures groups failed jobs, and names a receipt to show', async () => {
   const [receiptId] = found.groups[0]?.receiptIds ?? []
   const { stdout } = await run('--since', '1h')
   expect(stdout).toMatch(
-    new RegExp(`^3 +shop +mail +\\S+ \\S+ +${receiptId} +Error: no .\\[31m customer$`, 'm'),
+    new RegExp(
+      `^3 +shop +mail +\\S+ \\S+ +${receiptId} +${found.groups[0]?.fingerprint} +Error: no .\\[31m customer$`,
+      'm',
+    ),
   )
   expect(stdout).not.toContain('\u001b')
   expect(await run('--until', '1h')).toMatchObject({ code: 0, stdout: 'no failed jobs match\n' })

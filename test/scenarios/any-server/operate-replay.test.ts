@@ -216,7 +216,10 @@ test('a plan names exactly what the replay of failed jobs then replays', async (
   const ledger = ledgerOf(db)
   const cases = [
     { filter: { source: 'two', limit: 100 }, count: 3 },
-    { filter: { source: 'one', subscriber: 'b', sinceMs: 3_600_000, limit: 100 }, count: 2 },
+    {
+      filter: { source: 'one', subscriber: 'b', since: new Date(Date.now() - 3_600_000), limit: 100 },
+      count: 2,
+    },
     { filter: { subscriber: 'b', limit: 100 }, count: 2 },
     { filter: { source: 'none', limit: 100 }, count: 0 },
     { filter: { limit: 4 }, count: 4 },
