@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { idOf, seededLedger } from '../support/seeded-ledger.ts'
 import { testEveryView } from './support/every-view.ts'
 import { inLargeLedger } from './support/large-ledger.ts'
 import { isLoaded, openPage } from './support/open-page.ts'
+import { smallDashboard } from './support/small-dashboard.ts'
 import { smallLedger } from './support/small-ledger.ts'
 
 testEveryView('/', async (page) => {
@@ -84,5 +86,27 @@ test('a delivery refused for its time, and a circuit on the second page of subsc
     const needs = opened.page.locator('.need')
     await needs.filter({ hasText: 'stripe refused 4 deliveries' }).getByRole('link', { name: verb }).waitFor()
     await needs.filter({ hasText: 'listener-230 gets nothing' }).waitFor()
+  }
+})
+
+test.each(['/', '/sources'])('a source on %s opens the events of its own tenant', async (path) => {
+  const { db, job, row } = await seededLedger()
+  const ended = { state: 'processed', started_at: new Date(), finished_at: new Date() }
+  await job(1, ended)
+  await row('source', { tenant: 'acme', name: 'test', key_seconds: 1e6, body_seconds: 1e5 })
+  await row('subscriber', { tenant: 'acme', source: 'test', name: 'all', pattern: '*' })
+  await job(2, ended)
+  await db.rows(`update hookonce.receipt set tenant = 'acme' where id = $1`, [idOf(2)])
+  const { page, go } = await (await smallDashboard(db)).open(path)
+  for (const [name, own, other] of [
+    ['test · acme', 'evt_2', 'evt_1'],
+    ['test', 'evt_1', 'evt_2'],
+  ] as const) {
+    const sources = page.getByRole('table', { name: 'Sources' })
+    await sources.getByRole('link', { name, exact: true }).click()
+    const rows = page.getByRole('grid', { name: 'Events' })
+    await rows.getByText(own).first().waitFor()
+    expect(await rows.getByText(other).count()).toBe(0)
+    await go(path)
   }
 })

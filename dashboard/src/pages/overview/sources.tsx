@@ -4,7 +4,7 @@ import { LastHeard } from '../../parts/last-heard.tsx'
 import { SourceName } from '../../parts/source-name.tsx'
 import { Sparkline } from '../../parts/sparkline.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
-import { href } from '../../router.ts'
+import { eventsOfSource } from '../../search/events-of-source.ts'
 import { texts } from '../../texts.ts'
 import { FirstEvent } from '../events/first-event.tsx'
 import type { Stats } from './traffic.tsx'
@@ -106,7 +106,7 @@ export function Sources({
         columns={columns}
         items={rows}
         keyOf={({ tenant, source }) => `${tenant} ${source}`}
-        hrefOf={({ source }) => href('/events', { q: `source:${source}` })}
+        hrefOf={(source) => eventsOfSource(source, sources)}
       />
     </div>
   )
