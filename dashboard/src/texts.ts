@@ -655,9 +655,8 @@ export const texts = {
     intro: 'Deliveries that were refused, by source and reason. They are not stored.',
     none: 'No delivery was refused',
     noneHint:
-      'A delivery is refused if its signature is wrong, missing or too old, or if it is too large. It then appears here with a diagnosis. To check a delivery that you have in two files:',
-    noneCommand:
-      'npx hookonce verify --config hookonce.json --source stripe --headers headers.txt --body body.json',
+      'A delivery is refused if its signature is wrong, missing or too old, or if it is too large. It then appears here with a diagnosis.',
+    noneCommandHint: 'To check a delivery that you have in two files, run this in the folder of the gateway:',
     unknown: 'no such source',
     columns: { source: 'Source', why: 'Why', code: 'Code', count: 'Refused', last: 'Last' },
     what: 'What was wrong',
@@ -667,9 +666,7 @@ export const texts = {
     first: 'first',
     lastSeen: 'last',
     verify:
-      'To check a fix before the next delivery, store the headers and the body of a refused one in two files. The provider’s log of deliveries has them. Then run:',
-    verifyCommand: (source: string) =>
-      `npx hookonce verify --config hookonce.json --source ${source} --headers headers.txt --body body.json`,
+      'To check a fix before the next delivery, store the headers and the body of a refused one in two files. The provider’s log of deliveries has them. Then run this in the folder of the gateway, with the secrets of its configuration in the environment:',
   },
 
   outbox: {
