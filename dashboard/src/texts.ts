@@ -795,6 +795,51 @@ export const texts = {
     willNotResume: 'Nothing runs twice: jobs that have ended stay as they are.',
   },
 
+  probe: {
+    verb: 'Probe now',
+    of: (name: string) => `of ${name}`,
+    title: (name: string) => `Probe ${name} now`,
+    will: 'What will happen',
+    willText:
+      'The next waiting job runs now, as a probe. If probes succeed, the circuit closes and the other jobs follow. If this one fails, the circuit stays open.',
+    willNot: 'What will not',
+    willNotText: 'No other job runs before the circuit closes. Jobs that have ended stay as they are.',
+    notice: (name: string) => `The next job of ${name} runs as a probe.`,
+    notYet: 'A probe was due already. Nothing changed.',
+  },
+
+  waitingJobs: {
+    verbs: { move: 'Move', discard: 'Discard' },
+    of: (name: string) => `the jobs of ${name}`,
+    title: (verb: 'move' | 'discard', name: string) =>
+      `${verb === 'move' ? 'Move' : 'Discard'} the jobs of ${name}`,
+    what: (name: string, source: string) =>
+      `Jobs of ${name} that wait for events of ${source}. No running worker serves it: it was renamed or removed, or its process is down.`,
+    to: 'Subscriber that gets them',
+    begun: 'Also move jobs that have run before.',
+    begunHint:
+      'Recorded steps and effects are not repeated. A step that was in progress is called again, with another key.',
+    will: 'What will happen',
+    willMove: (jobs: number, to: string) =>
+      jobs === 0
+        ? `${to} gets no job.`
+        : `${to} gets ${plural(jobs, 'job')}, and runs ${jobs === 1 ? 'it' : 'them'}.`,
+    willDiscard: (jobs: number) =>
+      `${plural(jobs, 'job fails', 'jobs fail')} without a run. While the body is kept, they can be replayed.`,
+    types: (types: readonly string[]) => `Types: ${types.join(', ')}`,
+    willNot: 'What will not',
+    willNotMove: 'No recorded step or effect is repeated.',
+    willNotDiscard: 'No handler runs, and no event is deleted.',
+    stay: 'Stay where they are',
+    unwanted: (jobs: string, type: string, to: string) =>
+      `${jobs} of ${type}: ${to} does not want this type.`,
+    stayBegun: (jobs: number) => `${plural(jobs, 'job')} that ran before.`,
+    notice: (jobs: number, to: string | undefined) =>
+      to === undefined
+        ? `${plural(jobs, 'job is', 'jobs are')} discarded.`
+        : `${plural(jobs, 'job was', 'jobs were')} moved to ${to}.`,
+  },
+
   sources: {
     title: 'Sources',
     columns: {
