@@ -93,7 +93,10 @@ function followed(event: MouseEvent): string | undefined {
   return `${url.pathname}${url.search}`
 }
 
-/** The values of `:name` in a pattern. Undefined: the path does not match. */
+/**
+ * The values of `:name` in a pattern. Undefined: the path does not match, or a value of it cannot
+ * be decoded.
+ */
 export function matchPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split('/')
   const given = path.split('/')
@@ -101,8 +104,22 @@ export function matchPath(pattern: string, path: string): Readonly<Record<string
   const params: Record<string, string> = {}
   for (const [index, part] of wanted.entries()) {
     const value = given[index] ?? ''
-    if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(value)
-    else if (part !== value) return undefined
+    if (!part.startsWith(':')) {
+      if (part !== value) return undefined
+      continue
+    }
+    const decoded = decodedPart(value)
+    if (decoded === undefined) return undefined
+    params[part.slice(1)] = decoded
   }
   return params
+}
+
+/** Undefined: the text is not a valid part of a URL, such as `%zz`. */
+function decodedPart(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }

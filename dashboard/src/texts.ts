@@ -489,12 +489,17 @@ export const texts = {
       source: 'Source',
       trend: 'Trend',
       received: 'Received',
+      processed: 'Processed',
       duplicate: 'Duplicate',
       rejected: 'Rejected',
       failed: 'Failed',
+      lag: 'Oldest due',
+      p50: 'p50',
       p99: 'p99',
       last: 'Last event',
     },
+    lagTitle: 'Age of the oldest job that is due now',
+    latencyTitle: 'Time until deliveries were acknowledged: at most this',
     health: { paused: 'paused', failing: 'failing', unattended: 'not served' },
   },
 
@@ -655,9 +660,8 @@ export const texts = {
     intro: 'Deliveries that were refused, by source and reason. They are not stored.',
     none: 'No delivery was refused',
     noneHint:
-      'A delivery is refused if its signature is wrong, missing or too old, or if it is too large. It then appears here with a diagnosis. To check a delivery that you have in two files:',
-    noneCommand:
-      'npx hookonce verify --config hookonce.json --source stripe --headers headers.txt --body body.json',
+      'A delivery is refused if its signature is wrong, missing or too old, or if it is too large. It then appears here with a diagnosis.',
+    noneCommandHint: 'To check a delivery that you have in two files, run this in the folder of the gateway:',
     unknown: 'no such source',
     columns: { source: 'Source', why: 'Why', code: 'Code', count: 'Refused', last: 'Last' },
     what: 'What was wrong',
@@ -667,9 +671,7 @@ export const texts = {
     first: 'first',
     lastSeen: 'last',
     verify:
-      'To check a fix before the next delivery, store the headers and the body of a refused one in two files. The provider’s log of deliveries has them. Then run:',
-    verifyCommand: (source: string) =>
-      `npx hookonce verify --config hookonce.json --source ${source} --headers headers.txt --body body.json`,
+      'To check a fix before the next delivery, store the headers and the body of a refused one in two files. The provider’s log of deliveries has them. Then run this in the folder of the gateway, with the secrets of its configuration in the environment:',
   },
 
   outbox: {
@@ -791,6 +793,51 @@ export const texts = {
     willResume: 'Jobs that waited start now, the oldest first.',
     willNotPause: 'No delivery is lost: events are verified, recorded and acknowledged as before.',
     willNotResume: 'Nothing runs twice: jobs that have ended stay as they are.',
+  },
+
+  probe: {
+    verb: 'Probe now',
+    of: (name: string) => `of ${name}`,
+    title: (name: string) => `Probe ${name} now`,
+    will: 'What will happen',
+    willText:
+      'The next waiting job runs now, as a probe. If probes succeed, the circuit closes and the other jobs follow. If this one fails, the circuit stays open.',
+    willNot: 'What will not',
+    willNotText: 'No other job runs before the circuit closes. Jobs that have ended stay as they are.',
+    notice: (name: string) => `The next job of ${name} runs as a probe.`,
+    notYet: 'A probe was due already. Nothing changed.',
+  },
+
+  waitingJobs: {
+    verbs: { move: 'Move', discard: 'Discard' },
+    of: (name: string) => `the jobs of ${name}`,
+    title: (verb: 'move' | 'discard', name: string) =>
+      `${verb === 'move' ? 'Move' : 'Discard'} the jobs of ${name}`,
+    what: (name: string, source: string) =>
+      `Jobs of ${name} that wait for events of ${source}. No running worker serves it: it was renamed or removed, or its process is down.`,
+    to: 'Subscriber that gets them',
+    begun: 'Also move jobs that have run before.',
+    begunHint:
+      'Recorded steps and effects are not repeated. A step that was in progress is called again, with another key.',
+    will: 'What will happen',
+    willMove: (jobs: number, to: string) =>
+      jobs === 0
+        ? `${to} gets no job.`
+        : `${to} gets ${plural(jobs, 'job')}, and runs ${jobs === 1 ? 'it' : 'them'}.`,
+    willDiscard: (jobs: number) =>
+      `${plural(jobs, 'job fails', 'jobs fail')} without a run. While the body is kept, they can be replayed.`,
+    types: (types: readonly string[]) => `Types: ${types.join(', ')}`,
+    willNot: 'What will not',
+    willNotMove: 'No recorded step or effect is repeated.',
+    willNotDiscard: 'No handler runs, and no event is deleted.',
+    stay: 'Stay where they are',
+    unwanted: (jobs: string, type: string, to: string) =>
+      `${jobs} of ${type}: ${to} does not want this type.`,
+    stayBegun: (jobs: number) => `${plural(jobs, 'job')} that ran before.`,
+    notice: (jobs: number, to: string | undefined) =>
+      to === undefined
+        ? `${plural(jobs, 'job is', 'jobs are')} discarded.`
+        : `${plural(jobs, 'job was', 'jobs were')} moved to ${to}.`,
   },
 
   sources: {

@@ -12,7 +12,7 @@ const receipts = Number(process.env.HOOKONCE_RECEIPTS ?? 5_000)
 
 await withSeededGateway({ receipts, seed: 1 }, ({ adminPort }) =>
   withPage({ adminPort, context: { viewport: { width: 1280, height: 900 } } }, async (page, dashboard) => {
-    const answers = await recordDashboard(page, { dashboard, events: 30 })
+    const answers = await recordDashboard(page, { dashboard, events: 100 })
     writeDemo(join(site, 'demo'), { base, answers })
     console.log(`${join(site, 'demo')}: ${Object.keys(answers).length} answers of the admin API`)
   }),

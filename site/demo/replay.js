@@ -1,11 +1,6 @@
 // Runs before the dashboard of the demo: answers its requests from what was recorded. Read-only.
 {
-  const { at, answers } = globalThis.RECORDED
-  const byPath = new Map()
-  for (const [address, answer] of Object.entries(answers)) {
-    const path = address.split('?')[0]
-    if (!byPath.has(path)) byPath.set(path, answer)
-  }
+  const { at, answers, search } = globalThis.RECORDED
   const network = globalThis.fetch
   const api = new URL('api/v1', document.baseURI).href
   const problem = (status, title, detail) =>
@@ -13,6 +8,9 @@
       status,
       headers: { 'content-type': 'application/problem+json' },
     })
+
+  const json = (body) =>
+    new Response(JSON.stringify(body), { headers: { 'content-type': 'application/json' } })
 
   const idleStream = () => {
     const encoder = new TextEncoder()
@@ -35,14 +33,14 @@
     // A stream on which nothing happens.
     if (path.startsWith('/stream'))
       return new Response(idleStream(), { headers: { 'content-type': 'text/event-stream' } })
-    const found = answers[path] ?? byPath.get(path.split('?')[0])
-    if (!found)
-      return problem(
-        404,
-        'Not recorded',
-        'This was not recorded for the demo. Open one of the first events of the list.',
-      )
-    return new Response(found.body, { status: found.status, headers: { 'content-type': found.type } })
+    const { pathname, searchParams } = new URL(path, 'http://recorded')
+    if (pathname === '/events') return json(search(searchParams))
+    const found = answers[path]
+    if (found)
+      return new Response(found.body, { status: found.status, headers: { 'content-type': found.type } })
+    // The recording ends where the list continues.
+    if (searchParams.has('cursor')) return json({ data: [], next: null, previous: null })
+    return problem(404, 'Not recorded', 'This was not recorded for the demo.')
   }
 
   // Times in the recording are shown as on the day of the recording.
@@ -59,7 +57,8 @@
   }
 
   const note = document.createElement('p')
-  note.textContent = 'A recording of hookonce, read-only'
+  const events = search(new URLSearchParams({ limit: 1e6 })).data.length
+  note.textContent = `A recording of hookonce, read-only, with ${events} events`
   note.style.cssText =
     'position:fixed;right:12px;bottom:8px;z-index:9;margin:0;padding:4px 10px;border-radius:6px;font:12px system-ui;background:#3550c8;color:#fff'
   addEventListener('DOMContentLoaded', () => document.body.append(note))

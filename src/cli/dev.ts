@@ -5,6 +5,7 @@ import { capture } from '../gateway/capture/capture.ts'
 import { type GatewayConfig, readConfig } from '../gateway/config/config.ts'
 import { findConfigFile } from '../gateway/config/find-file.ts'
 import { gateway } from '../gateway/gateway.ts'
+import { verifyCommand } from '../gateway/verify-command.ts'
 import { digestOf, watchConfig } from '../gateway/watch-config.ts'
 import type { Hookonce } from '../hookonce.ts'
 import type { LedgersOptions } from '../model/ledger-names.ts'
@@ -94,6 +95,8 @@ export const dev: Command = {
       logger,
       captured: capturing.requests,
       firstEvent: ({ port: opened }) => curlOf(demo, opened),
+      verifyCommand: (source) =>
+        verifyCommand(source, optionsOf(source, { config: serving.config(), file, demo, found, dir })),
     })
     await serving.start().catch(async (error) => {
       await closeListeners(listeners)
@@ -148,6 +151,19 @@ interface Greeting {
   readonly dir: string
   readonly ledgers: LedgersOptions | undefined
   readonly json: boolean
+}
+
+/** The options with which `hookonce verify` finds a source of `dev`. */
+function optionsOf(
+  name: string,
+  { config, file, demo, found, dir }: Pick<Greeting, 'config' | 'file' | 'demo' | 'found' | 'dir'>,
+): Record<string, string> {
+  const source = config.sources[name]
+  if (source === demo) return { dir }
+  // A source of the file replaces one of the environment with the same name.
+  const opened = found.opened.find((one) => one.source === source)
+  if (opened === undefined && file !== undefined) return { config: file }
+  return opened?.signedUrl === undefined ? {} : { url: opened.signedUrl }
 }
 
 /** A command that sends a signed event, the same each time. */

@@ -16,6 +16,8 @@ export interface EnvironmentSources {
     readonly variable: string
     readonly name: string
     readonly source: SigningSource
+    /** The URL that the provider signs, unless the environment names it. */
+    readonly signedUrl: string | undefined
   }[]
   /** Providers whose secret is set, but which need further settings. */
   readonly leftOut: readonly { readonly variable: string; readonly why: string }[]
@@ -35,10 +37,12 @@ export async function environmentSources(
     const variable = secretVariable(name)
     const make = env[variable] ? await findProvider(name) : undefined
     if (make === undefined) continue
-    const { url = localUrl(name), ...held } = environmentOptions(make.description, env)
+    const { url: namedUrl, ...held } = environmentOptions(make.description, env)
+    const url = namedUrl ?? localUrl(name)
     try {
       const source = await makeSource(name, { ...held, ...(url === undefined ? {} : { url }) })
-      opened.push({ variable, name, source })
+      const isSigned = namedUrl === undefined && needsUrl(checkDescription(make.description))
+      opened.push({ variable, name, source, signedUrl: isSigned ? url : undefined })
     } catch (error) {
       if (!(error instanceof HookonceError)) throw error
       const missing = missingVariables(make.description, { url, ...held })

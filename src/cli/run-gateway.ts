@@ -117,6 +117,8 @@ export interface ListenerOptions {
   readonly captured?: CaptureRing | undefined
   /** Makes a command that sends a signed event to this gateway. */
   readonly firstEvent: (place: DeliveryPlace) => string | undefined
+  /** Makes a command that verifies a stored delivery of a configured source. */
+  readonly verifyCommand: (source: string) => string
 }
 
 /**
@@ -126,9 +128,12 @@ export interface ListenerOptions {
 function apiOf(
   gateway: Gateway,
   port: () => number | undefined,
-  options: Pick<ListenerOptions, 'logger' | 'captured' | 'firstEvent' | 'receives' | 'host'>,
+  options: Pick<
+    ListenerOptions,
+    'logger' | 'captured' | 'firstEvent' | 'verifyCommand' | 'receives' | 'host'
+  >,
 ): AdminOptions['api'] {
-  const { logger, captured, firstEvent, receives, host } = options
+  const { logger, captured, firstEvent, verifyCommand, receives, host } = options
   const place = (): Omit<DeliveryPlace, 'tenant'> | undefined => {
     const opened = port()
     if (opened === undefined || !receives) return undefined
@@ -143,6 +148,7 @@ function apiOf(
         return found && firstEvent({ ...found, tenant })
       },
       deliveryUrl: () => place()?.url,
+      verifyCommand,
     }),
     onTrouble: troubleLog(logger),
   }
@@ -158,7 +164,15 @@ export interface Listeners {
  * that one error names every port that is taken.
  */
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
-  const { gateway, admin, logger: _, captured: __, firstEvent: ___, ...delivery } = options
+  const {
+    gateway,
+    admin,
+    logger: _,
+    captured: __,
+    firstEvent: ___,
+    verifyCommand: ____,
+    ...delivery
+  } = options
   const checks = health(gateway.ready)
   // The first requests may arrive before the delivery port is known.
   let port: number | undefined

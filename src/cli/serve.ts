@@ -6,6 +6,7 @@ import { type Gateway, gateway } from '../gateway/gateway.ts'
 import { gatewayHooks } from '../gateway/hooks.ts'
 import { isOneOfSeveral, keepProcesses, leaveOthers } from '../gateway/processes.ts'
 import { answerQuestions } from '../gateway/questions.ts'
+import { verifyCommand } from '../gateway/verify-command.ts'
 import { type ConfigWatch, digestOf, watchConfig } from '../gateway/watch-config.ts'
 import { systemResolver } from '../http/guarded-lookup.ts'
 import { HookonceError } from '../model/errors.ts'
@@ -192,6 +193,7 @@ async function run({ config, file, read, watch, settings, logger }: ServeRun): P
     logger,
     firstEvent: ({ url, tenant }) =>
       firstEventCommand({ config: serving.config(), file, deliveryUrl: url, tenant }),
+    verifyCommand: (source) => verifyCommand(source, { config: file }),
   })
   if (works) void warnOfPrivateHosts(config, logger)
   // Installs the signal handlers before it prints the ready line: a parent process may stop this

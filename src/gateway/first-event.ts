@@ -17,8 +17,7 @@ export interface FirstEvent {
  * because a source may have any name, and the URL because the gateway may have any port.
  */
 export function firstEventCommand({ config, file, deliveryUrl, tenant }: FirstEvent): string | undefined {
-  const [name] =
-    Object.entries(config.sources).find(([, source]) => (tenant ?? source.tenant) === source.tenant) ?? []
+  const name = firstSourceOf(config, tenant)
   if (name === undefined) return undefined
   const type = wantedType(config, name)
   const path = name.split('/').map(encodeURIComponent).join('/')
@@ -28,6 +27,14 @@ export function firstEventCommand({ config, file, deliveryUrl, tenant }: FirstEv
     ...(type === undefined ? [] : [shellWord(type)]),
     ...['--config', shellWord(file), '--url', shellWord(`${deliveryUrl}/in/${path}`)],
   ].join(' ')
+}
+
+/** The first source that a caller of this tenant may see, by its key in the configuration. */
+export function firstSourceOf(
+  { sources }: Pick<GatewayConfig, 'sources'>,
+  tenant: string | undefined,
+): string | undefined {
+  return Object.entries(sources).find(([, source]) => (tenant ?? source.tenant) === source.tenant)?.[0]
 }
 
 /**

@@ -12,6 +12,7 @@ import { firstEventCommand } from './first-event.ts'
 import { health } from './health.ts'
 import { ask } from './questions.ts'
 import { urlOfListener } from './test-event.ts'
+import { verifyCommand } from './verify-command.ts'
 import type { ConfigWatch } from './watch-config.ts'
 
 /*
@@ -79,6 +80,7 @@ export async function keepProcesses(group: ProcessGroup): Promise<number> {
         deliveryUrl: () => deliveryUrl,
         firstEvent: (tenant) =>
           deliveryUrl && firstEventCommand({ config: config(), file, deliveryUrl, tenant }),
+        verifyCommand: (source) => verifyCommand(source, { config: file }),
       }),
       onTrouble: troubleLog(logger),
     },

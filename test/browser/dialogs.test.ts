@@ -52,6 +52,7 @@ const DIALOGS: readonly OpenedDialog[] = [
   { name: 'pause of a source', path: '/sources', open: press('Pause stripe') },
   { name: 'test event', path: '/sources', open: press(/Test/) },
   { name: 'pause of a destination', path: '/destinations', open: press('Pause crm') },
+  { name: 'probe of a circuit', path: '/', open: press('Probe now of crm') },
   { name: 'it happened', path: '/attention', open: key('d', 'It happened') },
   { name: 'it did not happen', path: '/attention', open: key('n', 'It happened') },
   { name: 'call it again', path: '/attention', open: key('s', 'It happened') },

@@ -145,3 +145,10 @@ test('an unknown event is an error on the page', async () => {
     .getByText(/no receipt/i)
     .waitFor()
 })
+
+test('an address that cannot be decoded is no page', async () => {
+  const { page } = await openPage('/events/%zz')
+  await page.getByText('There is no such page').waitFor()
+  await page.getByRole('link', { name: 'Events' }).click()
+  await page.getByRole('grid', { name: 'Events' }).waitFor()
+})

@@ -103,6 +103,77 @@ test('a subscriber is paused, and a destination is resumed', async () => {
   expect(await db.number(paused)).toBe(0)
 })
 
+test('the next probe of an open circuit is made due, on both pages that show it', async () => {
+  const { dashboard, db } = await smallLedger({ receipts: 30 })
+  const probes = `select probe_at <= now() as due, state from hookonce.limiter where state = 'open'`
+  for (const [path, width] of [
+    ['/destinations', 'desktop'],
+    ['/', 'mobile'],
+  ] as const) {
+    await db.rows(`update hookonce.limiter set probe_at = now() + interval '1 hour' where state = 'open'`)
+    const { page } = await openPage(path, { dashboard, width })
+    await page.getByRole('button', { name: 'Probe now of crm' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('The next waiting job runs now, as a probe.').waitFor()
+    await dialog.getByLabel('Why?').fill(`the partner is back, on a ${width}`)
+    await dialog.getByRole('button', { name: 'Probe now' }).click()
+    await page.getByText('The next job of crm runs as a probe.').waitFor()
+    expect(await db.rows(probes)).toEqual([{ due: true, state: 'open' }])
+  }
+  const audit = `select action, why, detail from hookonce.audit where why like 'the partner is back%' order by id`
+  expect(await db.rows(audit)).toEqual(
+    ['desktop', 'mobile'].map((width) => ({
+      action: 'resume',
+      why: `the partner is back, on a ${width}`,
+      detail: { wasPaused: false, probes: 1 },
+    })),
+  )
+})
+
+test('jobs that no worker runs are moved and discarded, as their plan says', async () => {
+  const { db, job, row } = await seededLedger()
+  await row('subscriber', { tenant: 'default', source: 'test', name: 'next', pattern: 'x' })
+  await job(1)
+  await job(2, { state: 'retrying', attempt: 1, fence: 1 })
+  await job(3)
+  await db.rows(`update hookonce.receipt set event_type = 'y' where id = $1`, [idOf(3)])
+  const { open } = await smallDashboard(db)
+  const states = (): Promise<unknown[]> =>
+    db.rows(
+      `select right(j.receipt_id::text, 1) as job, s.name, j.state::text from hookonce.job j
+       join hookonce.subscriber s on s.id = j.subscriber order by 1, 2`,
+    )
+  const { page } = await open('/destinations')
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Move… the jobs of all' }).click()
+  for (const text of ['next gets 1 job,', '1 of y: next does not want this type.', '1 job that ran before.'])
+    await dialog.getByText(text).waitFor()
+  await dialog.getByLabel('Also move jobs that have run before.').check()
+  await dialog.getByText('next gets 2 jobs,').waitFor()
+  await dialog.getByLabel('Why?').fill('it was renamed')
+  await dialog.getByRole('button', { name: 'Move' }).click()
+  await page.getByText('2 jobs were moved to next.').waitFor()
+  expect(await states()).toEqual([
+    { job: '1', name: 'all', state: 'processed' },
+    { job: '1', name: 'next', state: 'received' },
+    { job: '2', name: 'all', state: 'processed' },
+    { job: '2', name: 'next', state: 'received' },
+    { job: '3', name: 'all', state: 'received' },
+  ])
+
+  const phone = (await open('/destinations', { width: 'mobile' })).page
+  await phone.getByRole('button', { name: 'Discard… the jobs of all' }).tap()
+  await phone.getByRole('dialog').getByText('1 job fails without a run.').waitFor()
+  await phone.getByRole('dialog').getByLabel('Why?').fill('nobody needs it')
+  await phone.getByRole('dialog').getByRole('button', { name: 'Discard' }).tap()
+  await phone.getByText('1 job is discarded.').waitFor()
+  expect((await states()).at(-1)).toEqual({ job: '3', name: 'all', state: 'failed' })
+  expect(await db.rows(`select action, why from hookonce.audit order by id`)).toEqual([
+    { action: 'move-jobs', why: 'it was renamed' },
+    { action: 'discard-jobs', why: 'nobody needs it' },
+  ])
+})
+
 test('a replay is cancelled from the list of events', async () => {
   const ledger = await seededLedger()
   for (let n = 0; n < 12; n += 1)

@@ -29,8 +29,18 @@ export interface Ran {
 }
 
 /** Runs a command to its end. */
-export async function cli(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  const { child, output, closed } = begin(process.execPath, [MAIN, ...args], { env })
+export function cli(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  return runToEnd(process.execPath, [MAIN, ...args], { env })
+}
+
+/** Runs a line in a shell, exactly as it was shown. `npx hookonce` is this build. */
+export function pasted(line: string, where: Where = {}): Promise<Ran> {
+  const npx = `npx() { shift; '${process.execPath}' '${MAIN}' "$@"; }`
+  return runToEnd('sh', ['-c', `${npx}\n${line}`], where)
+}
+
+async function runToEnd(file: string, args: readonly string[], where: Where): Promise<Ran> {
+  const { child, output, closed } = begin(file, args, where)
   await closed
   const { stdout, stderr } = output
   return { code: child.exitCode, stdout, stderr, json: <T>() => JSON.parse(stdout) as T }

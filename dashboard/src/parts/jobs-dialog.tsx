@@ -4,7 +4,9 @@ import type { Resource } from '../data/resource.ts'
 import { PlanDialog, type PlanDialogProps } from './dialog.tsx'
 import { Skeleton } from './feedback.tsx'
 
-interface JobsDialogProps<Plan> extends Pick<PlanDialogProps, 'title' | 'verb' | 'onConfirm' | 'onClose'> {
+type Shared = Pick<PlanDialogProps, 'title' | 'verb' | 'isDangerous' | 'onConfirm' | 'onClose'>
+
+interface JobsDialogProps<Plan> extends Shared {
   /** A description of the jobs. */
   readonly what: string
   /** The plan for these jobs, which the API reads. */

@@ -2,6 +2,7 @@ import { CONCURRENCY } from '../../forward/destination.ts'
 import { HANDLER_MS } from '../../model/durations.ts'
 import type { CaptureRing } from '../capture/ring.ts'
 import type { GatewayConfig } from '../config/config.ts'
+import { firstSourceOf } from '../first-event.ts'
 import { type PrepareTest, testEvents } from '../test-event.ts'
 
 /** A destination of the gateway's configuration, without its secret. */
@@ -32,6 +33,13 @@ export interface GatewayFacts {
    * Undefined: there is no such source, or the gateway does not listen.
    */
   readonly firstEvent: (tenant: string | undefined) => string | undefined
+  /** A command that verifies a stored delivery of this source. Undefined: it is not configured. */
+  readonly verifyCommand: (source: string) => string | undefined
+  /**
+   * A source that a caller of this tenant may see, by its key in the configuration. Undefined:
+   * there is none.
+   */
+  readonly firstSource: (tenant: string | undefined) => string | undefined
   /** The URL where this gateway receives deliveries. Undefined: it does not listen. */
   readonly deliveryUrl: () => string | undefined
   /** Whether each view of a body is recorded in the audit. */
@@ -40,12 +48,18 @@ export interface GatewayFacts {
   readonly prepareTest: PrepareTest
 }
 
-export type GatewayFactsOptions = Pick<GatewayFacts, 'captured' | 'firstEvent' | 'deliveryUrl'>
+export interface GatewayFactsOptions extends Pick<GatewayFacts, 'captured' | 'firstEvent' | 'deliveryUrl'> {
+  /** Makes the command for a source of the configuration. */
+  readonly verifyCommand: (source: string) => string
+}
 
 /** `config` returns the configuration in force, which a reload may replace. */
 export function gatewayFacts(config: () => GatewayConfig, options: GatewayFactsOptions): GatewayFacts {
   return {
     ...options,
+    verifyCommand: (source) =>
+      Object.hasOwn(config().sources, source) ? options.verifyCommand(source) : undefined,
+    firstSource: (tenant) => firstSourceOf(config(), tenant),
     prepareTest: testEvents(config, options.deliveryUrl),
     // A function, because a reload may change the value.
     auditBodies: () => config().admin?.auditBodies !== 'off',

@@ -20,11 +20,19 @@ export const gatewayRoutes = [
         description:
           'Where it receives deliveries, as seen from its own machine. Null: this gateway only works.',
       }),
+      verifyCommand: z.string().nullable().meta({
+        description:
+          'A command that verifies a stored delivery of the first source, from the folder in which the gateway was started. Null: the caller sees no source.',
+      }),
     }),
-    answer: async ({ caller, gateway: { captured, firstEvent, deliveryUrl } }) => ({
-      captures: captured !== undefined,
-      firstEvent: firstEvent(caller.tenant) ?? null,
-      deliveryUrl: deliveryUrl() ?? null,
-    }),
+    async answer({ caller, gateway }) {
+      const source = gateway.firstSource(caller.tenant)
+      return {
+        captures: gateway.captured !== undefined,
+        firstEvent: gateway.firstEvent(caller.tenant) ?? null,
+        deliveryUrl: gateway.deliveryUrl() ?? null,
+        verifyCommand: (source && gateway.verifyCommand(source)) ?? null,
+      }
+    },
   }),
 ] as const

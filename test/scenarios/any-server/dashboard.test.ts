@@ -34,6 +34,7 @@ test('under a mount path the page and its files are found, and its data needs a 
     captures: false,
     firstEvent: expect.stringMatching(/^npx hookonce trigger stripe /),
     deliveryUrl: `http://127.0.0.1:${port}`,
+    verifyCommand: expect.stringMatching(/^npx hookonce verify --source stripe --config /),
   })
 })
 
@@ -49,5 +50,6 @@ test('the command for the first event works as it is shown, and names no source 
   expect((await get('/events')).json.data).toMatchObject([{ tenant: 'acme', source: 'stripe' }])
 
   const other = await token({ name: 'other', role: 'viewer', tenant: 'other' })
-  expect((await get('/gateway', { token: other })).json.firstEvent).toBeNull()
+  const seen = (await get('/gateway', { token: other })).json
+  expect([seen.firstEvent, seen.verifyCommand]).toEqual([null, null])
 })

@@ -47,6 +47,11 @@ export const circuitColumn: Column<Held> = {
   },
 }
 
+/** Whether a probe of the circuit waits for its time. A resume would also end a pause. */
+export function isProbeLater({ circuit }: Pick<Held, 'circuit'>, isPaused: boolean): boolean {
+  return circuit?.state === 'open' && circuit.nextProbeAt !== null && !isPaused
+}
+
 export interface Hold {
   readonly verb: 'pause' | 'resume'
   readonly source: string

@@ -5,10 +5,11 @@ import { PAGE, useItems } from '../../data/items.ts'
 import { Empty } from '../../parts/feedback.tsx'
 import { LoadMore } from '../../parts/load-more.tsx'
 import { Pause } from '../../parts/pause.tsx'
+import { ProbeNow } from '../../parts/probe-now.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
 import { texts } from '../../texts.ts'
-import { circuitColumn, holdOrRelease, waitingColumn } from './columns.tsx'
+import { circuitColumn, holdOrRelease, isProbeLater, waitingColumn } from './columns.tsx'
 import { Subscribers } from './subscribers.tsx'
 
 type Destination = ItemOf<'/destinations'>
@@ -115,23 +116,35 @@ function columns(reload: () => void): readonly Column<Destination>[] {
       name: 'act',
       title: titles.act,
       isTitleHidden: true,
-      width: '84px',
+      width: 'var(--acts)',
       align: 'end',
-      cell: ({ name, sources, paused }) => (
-        <Pause
-          name={name}
-          isPaused={paused.length > 0}
-          hint={words.pauseHint(sources.join(', '))}
-          onConfirm={async (verb, why) => {
-            // A resume names the paused sources. A pause names all sources.
-            for (const key of verb === 'resume' ? paused : sources)
-              await holdOrRelease({ verb, why, subscriber: name, ...partsOf(key) })
-            reload()
-          }}
-        />
-      ),
+      cell: (destination) => <Verbs destination={destination} reload={reload} />,
     },
   ]
+}
+
+function Verbs({ destination, reload }: { readonly destination: Destination; readonly reload: () => void }) {
+  const { name, sources, paused } = destination
+  const [first] = sources
+  return (
+    <span class="held-verbs">
+      {first !== undefined && isProbeLater(destination, paused.length > 0) && (
+        // All its sources share one circuit.
+        <ProbeNow {...partsOf(first)} subscriber={name} size="small" onDone={reload} />
+      )}
+      <Pause
+        name={name}
+        isPaused={paused.length > 0}
+        hint={words.pauseHint(sources.join(', '))}
+        onConfirm={async (verb, why) => {
+          // A resume names the paused sources. A pause names all sources.
+          for (const key of verb === 'resume' ? paused : sources)
+            await holdOrRelease({ verb, why, subscriber: name, ...partsOf(key) })
+          reload()
+        }}
+      />
+    </span>
+  )
 }
 
 /** `acme/github` is the source "github" of the tenant "acme". */

@@ -1,9 +1,11 @@
 import type { ItemOf } from 'hookonce/client'
 import { Pause } from '../../parts/pause.tsx'
+import { ProbeNow } from '../../parts/probe-now.tsx'
 import { State } from '../../parts/state.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { texts } from '../../texts.ts'
-import { circuitColumn, holdOrRelease, waitingColumn } from './columns.tsx'
+import { circuitColumn, holdOrRelease, isProbeLater, waitingColumn } from './columns.tsx'
+import { isStranded, WaitingJobs, type WaitingJobsProps } from './waiting-jobs.tsx'
 
 type Subscriber = ItemOf<'/subscribers'>
 
@@ -21,7 +23,7 @@ export function Subscribers({ subscribers, reload }: SubscribersProps) {
     <div class="card">
       <Table
         label={words.subscribers}
-        columns={columns(reload)}
+        columns={columns({ subscribers, reload })}
         items={subscribers}
         keyOf={({ tenant, source, subscriber }) => JSON.stringify([tenant, source, subscriber])}
       />
@@ -29,7 +31,7 @@ export function Subscribers({ subscribers, reload }: SubscribersProps) {
   )
 }
 
-function columns(reload: () => void): readonly Column<Subscriber>[] {
+function columns({ subscribers, reload }: SubscribersProps): readonly Column<Subscriber>[] {
   return [
     {
       name: 'subscriber',
@@ -70,21 +72,43 @@ function columns(reload: () => void): readonly Column<Subscriber>[] {
       name: 'act',
       title: titles.act,
       isTitleHidden: true,
-      width: '84px',
+      width: 'var(--acts)',
       align: 'end',
-      cell: ({ subscriber, source, tenant, pausedAt }) => (
-        <Pause
-          name={subscriber}
-          isPaused={pausedAt !== null}
-          hint=""
-          onConfirm={async (verb, why) => {
-            await holdOrRelease({ verb, source, subscriber, tenant, why })
-            reload()
-          }}
-        />
+      cell: (subscriber) => (
+        <Verbs subscriber={subscriber} others={othersOf(subscriber, subscribers)} onDone={reload} />
       ),
     },
   ]
+}
+
+function othersOf(one: Subscriber, all: readonly Subscriber[]): readonly string[] {
+  return all
+    .filter(({ source, tenant }) => source === one.source && tenant === one.tenant)
+    .map(({ subscriber }) => subscriber)
+    .filter((name) => name !== one.subscriber)
+}
+
+/** Nothing runs the jobs of a subscriber without a worker, so there is nothing to pause. */
+function Verbs({ subscriber: one, others, onDone }: WaitingJobsProps) {
+  const { subscriber, source, tenant, pausedAt } = one
+  const isPaused = pausedAt !== null
+  if (isStranded(one) && !isPaused) return <WaitingJobs subscriber={one} others={others} onDone={onDone} />
+  return (
+    <span class="held-verbs">
+      {isProbeLater(one, isPaused) && (
+        <ProbeNow source={source} tenant={tenant} subscriber={subscriber} size="small" onDone={onDone} />
+      )}
+      <Pause
+        name={subscriber}
+        isPaused={isPaused}
+        hint=""
+        onConfirm={async (verb, why) => {
+          await holdOrRelease({ verb, source, subscriber, tenant, why })
+          onDone()
+        }}
+      />
+    </span>
+  )
 }
 
 function Served({ subscriber: { pausedAt, isServed, waiting } }: { readonly subscriber: Subscriber }) {

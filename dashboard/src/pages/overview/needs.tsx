@@ -3,6 +3,7 @@ import { canOperate, client, seesAllTenants } from '../../api.ts'
 import { firstOf, PAGE } from '../../data/items.ts'
 import { useResource } from '../../data/resource.ts'
 import { Failure, Skeleton } from '../../parts/feedback.tsx'
+import { ProbeNow } from '../../parts/probe-now.tsx'
 import { Time } from '../../parts/time.tsx'
 import { href } from '../../router.ts'
 import { texts } from '../../texts.ts'
@@ -85,7 +86,7 @@ export function Needs() {
         {error === undefined ? <Skeleton rows={2} /> : <Failure error={error} onRetry={reload} />}
       </div>
     )
-  const rows = rowsOf(data)
+  const rows = rowsOf(data, reload)
   if (rows.length === 0)
     return (
       <div class="card calm">
@@ -99,6 +100,8 @@ interface NeedProps extends Target {
   readonly kind: string
   readonly colour: string
   readonly verb: string
+  /** The button that helps at once. Without it, the verb is a link. */
+  readonly button?: ComponentChildren
   /** The problem in one sentence. */
   readonly sentence: ComponentChildren
   readonly at?: string | undefined
@@ -117,7 +120,10 @@ function topOf<Item>(items: readonly Item[], describe: (item: Item) => Described
   })
 }
 
-function rowsOf({ attention, failures, rejections, circuits, alerts, unattended }: Needed) {
+function rowsOf(
+  { attention, failures, rejections, circuits, alerts, unattended }: Needed,
+  reload: () => void,
+) {
   // A caller who may only read is not asked to act.
   const act = (verb: string): string => (canOperate.value ? verb : words.look)
   return [
@@ -143,13 +149,18 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
         </>
       ),
     })),
-    ...topOf(circuits, ({ source, subscriber, circuit }) => ({
+    ...topOf(circuits, ({ source, tenant, subscriber, circuit, pausedAt }) => ({
       key: `circuit ${source} ${subscriber}`,
       ...{ kind: 'circuit', colour: 'failed', path: '/destinations', verb: words.look },
+      ...(canOperate.value && circuit?.state === 'open' && pausedAt === null
+        ? { button: <ProbeNow {...{ source, tenant, subscriber }} onDone={reload} /> }
+        : {}),
       sentence: (
         <>
-          <b>{subscriber}</b> {words.circuitOpen}{' '}
-          <span class="muted">{firstLine(circuit?.reason ?? '')}</span>
+          <a class="link" href={href('/destinations')}>
+            <b>{subscriber}</b>
+          </a>{' '}
+          {words.circuitOpen} <span class="muted">{firstLine(circuit?.reason ?? '')}</span>
         </>
       ),
     })),
@@ -187,7 +198,7 @@ function rowsOf({ attention, failures, rejections, circuits, alerts, unattended 
 }
 
 /** The time is outside the sentence, which may be truncated. */
-function Need({ kind, colour, path, query, verb, sentence, at, more }: NeedProps) {
+function Need({ kind, colour, path, query, verb, button, sentence, at, more }: NeedProps) {
   return (
     <div class="card need">
       <span class={`pill ${colour}`}>{words.labels[kind] ?? kind}</span>
@@ -197,9 +208,11 @@ function Need({ kind, colour, path, query, verb, sentence, at, more }: NeedProps
         {at !== undefined && more > 0 && ' · '}
         {more > 0 && words.more(more, more >= COUNTED - SHOWN)}
       </span>
-      <a class="button" href={href(path, query)}>
-        {verb}
-      </a>
+      {button ?? (
+        <a class="button" href={href(path, query)}>
+          {verb}
+        </a>
+      )}
     </div>
   )
 }

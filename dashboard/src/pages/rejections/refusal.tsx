@@ -9,13 +9,9 @@ export type Rejection = ItemOf<'/rejections'>
 
 const words = texts.rejections
 
-/** Refusals that `hookonce verify` can repeat with a stored delivery. */
-const VERIFIABLE = /^(SIGNATURE|TIMESTAMP|EVENT)_|^BODY_UNPARSABLE$/
-
 /** One kind of refusal: the diagnosis, the change to make, and a command to try it. */
 export function Refusal({ rejection }: { readonly rejection: Rejection }) {
-  const { source, code, count, firstAt, lastAt, lastDetail, diagnosis, header, advice } = rejection
-  const isKnown = source !== '(unknown)'
+  const { code, count, firstAt, lastAt, lastDetail, diagnosis, header, advice, verifyCommand } = rejection
   return (
     <>
       <dl class="consequence">
@@ -43,18 +39,14 @@ export function Refusal({ rejection }: { readonly rejection: Rejection }) {
           <Time at={lastAt} />
         </Fact>
       </Facts>
-      {isKnown && VERIFIABLE.test(code) && (
+      {verifyCommand !== null && (
         <div class="verify">
           <p class="muted">{words.verify}</p>
-          <Command text={words.verifyCommand(quoted(source))} />
+          <Command text={verifyCommand} />
         </div>
       )}
     </>
   )
-}
-
-function quoted(name: string): string {
-  return /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`
 }
 
 function sentence(text: string): string {

@@ -1,6 +1,7 @@
 import './rejections.css'
 import { client } from '../../api.ts'
 import { PAGE, useItems } from '../../data/items.ts'
+import { useResource } from '../../data/resource.ts'
 import { formatCount } from '../../format.ts'
 import { ExpandTable } from '../../parts/expand-table.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/feedback.tsx'
@@ -33,11 +34,7 @@ export default function Rejections() {
       <div class="card">
         {!rejections && error === undefined && <Skeleton rows={5} />}
         {!rejections && error !== undefined && <Failure error={error} onRetry={reload} />}
-        {rejections?.length === 0 && (
-          <Empty title={words.none} command={words.noneCommand}>
-            {words.noneHint}
-          </Empty>
-        )}
+        {rejections?.length === 0 && <NoRejection />}
         {rejections && rejections.length > 0 && (
           <ExpandTable
             label={texts.pages.rejections}
@@ -52,6 +49,19 @@ export default function Rejections() {
         <LoadMore pages={pages} />
       </div>
     </>
+  )
+}
+
+/** An example of the command, for the first source. */
+function NoRejection() {
+  const { data } = useResource((signal) => client.get('/gateway', { signal }), [])
+  const command = data?.verifyCommand
+  return command ? (
+    <Empty title={words.none} command={command}>
+      {words.noneHint} {words.noneCommandHint}
+    </Empty>
+  ) : (
+    <Empty title={words.none}>{words.noneHint}</Empty>
   )
 }
 

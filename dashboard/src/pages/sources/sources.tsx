@@ -9,7 +9,7 @@ import { Pause } from '../../parts/pause.tsx'
 import { SourceName } from '../../parts/source-name.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Waiting } from '../../parts/waiting.tsx'
-import { href } from '../../router.ts'
+import { eventsOfSource } from '../../search/events-of-source.ts'
 import { texts } from '../../texts.ts'
 import { Catalogue } from './catalogue.tsx'
 import { type Source, TestEvent } from './test-event.tsx'
@@ -54,9 +54,7 @@ function List({ sources, reload }: ListProps) {
         columns={columns(reload)}
         items={sources}
         keyOf={({ tenant, source }) => `${tenant} ${source}`}
-        hrefOf={({ source, tenant }) =>
-          href('/events', { q: `source:${source}${tenant === 'default' ? '' : ` tenant:${tenant}`}` })
-        }
+        hrefOf={(source) => eventsOfSource(source, sources)}
       />
     </div>
   )
