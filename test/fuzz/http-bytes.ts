@@ -30,6 +30,23 @@ const ODD_TARGETS = [
   '/metrics',
   '/api/v1/events',
 ]
+/** Targets of the admin listener, which all need a token. */
+const ADMIN_TARGETS = [
+  '/api/v1/events',
+  '/api/v1/events?limit=1',
+  '/api/v1/failures',
+  '/api/v1/tokens',
+  '/api/v1/openapi.json',
+  '/api/v1/events/stream',
+  '/api/v1/none',
+  '/metrics',
+  '/metrics?x=%00',
+  '//api/v1/events',
+  '/api/v1/../v1/events',
+  '/api/v1/%65vents',
+  'http://other.example/api/v1/events',
+]
+const PUBLIC_TARGETS = ['/', '/healthz', '/readyz', '/events', '/assets/none.js', '*']
 const ODD_METHODS = ['GET', 'HEAD', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'post', 'PRI', 'X'.repeat(40)]
 const ODD_VERSIONS = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.2', 'http/1.1', '']
 const EVENT = JSON.stringify({ id: 'evt_forged', type: 'invoice.paid' })
@@ -122,14 +139,45 @@ function hiddenDelivery(id: string): string {
   return `POST /in/stripe HTTP/1.1\r\nHost: a\r\nStripe-Signature: ${signature}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
+export type ListenerName = 'delivery' | 'admin'
+
 /** Mostly a valid request line, so that the oddities behind it are reached. */
-function requestLine(random: Random): string {
+function requestLine(random: Random, listener: ListenerName): string {
   const mostly = (usual: string, odd: readonly string[]): string =>
     chance(random, 8) ? random.pick(odd) : usual
+  if (listener === 'admin') {
+    const method = mostly(random.pick(['GET', 'GET', 'POST', 'DELETE']), ODD_METHODS)
+    return `${method} ${mostly(random.pick(ADMIN_TARGETS), PUBLIC_TARGETS)} ${mostly('HTTP/1.1', ODD_VERSIONS)}`
+  }
   return `${mostly('POST', ODD_METHODS)} ${mostly('/in/stripe', ODD_TARGETS)} ${mostly('HTTP/1.1', ODD_VERSIONS)}`
 }
 
-function oneRequest(random: Random, index: number): Buffer {
+/** Tokens that nobody was given. */
+function credentials(random: Random): string[] {
+  const token = random.pick([
+    '',
+    'hko_',
+    `hko_${'s'.repeat(43)}`,
+    nastyText(random).replaceAll(/[\r\n\0]/g, ''),
+  ])
+  return random.pick<readonly string[]>([
+    [],
+    [`Authorization: Bearer ${token}`],
+    [`Authorization: Basic ${Buffer.from(`admin:${token}`).toString('base64')}`],
+    [`Cookie: hookonce_session=${token}`],
+    ['Authorization: Bearer a', 'Authorization: Bearer b'],
+    ['Origin: http://other.example', 'Sec-Fetch-Site: cross-site'],
+  ]) as string[]
+}
+
+/** A well-formed request without a body, so that access is decided and not only the syntax. */
+function plainRequest(random: Random): Buffer {
+  const head = [requestLine(random, 'admin'), 'Host: 127.0.0.1', ...credentials(random)]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n`)
+}
+
+function oneRequest(random: Random, index: number, listener: ListenerName): Buffer {
+  if (listener === 'admin' && chance(random, 2)) return plainRequest(random)
   const isHiding = chance(random, 4)
   const body = isHiding ? hiddenDelivery(`smuggled_${index}`) : chance(random, 2) ? EVENT : nastyText(random)
   const [lengths, bytes, isAmbiguous = false] = framing(random, body)
@@ -138,9 +186,9 @@ function oneRequest(random: Random, index: number): Buffer {
   const isExact = isAmbiguous || lengths[0] === `Content-Length: ${bytes.length}`
   const sent = isHiding && !isExact ? Buffer.from(EVENT) : bytes
   const head = [
-    requestLine(random),
+    requestLine(random, listener),
     ...(chance(random, 10) ? [] : ['Host: 127.0.0.1']),
-    `Stripe-Signature: ${signatureOf(random, body)}`,
+    ...(listener === 'admin' ? credentials(random) : [`Stripe-Signature: ${signatureOf(random, body)}`]),
     ...moreHeaders(random),
     ...lengths,
   ]
@@ -148,9 +196,9 @@ function oneRequest(random: Random, index: number): Buffer {
   return Buffer.concat([Buffer.from(`${head.join(end)}${end}${end}`), sent])
 }
 
-export function socketBytes(random: Random, index: number): Bytes {
+export function socketBytes(random: Random, index: number, listener: ListenerName): Bytes {
   const requests = Array.from({ length: chance(random, 3) ? 1 + random.below(6) : 1 }, () =>
-    oneRequest(random, index),
+    oneRequest(random, index, listener),
   )
   const whole = Buffer.concat(requests)
   // A genuine delivery must not be at the beginning of a line by chance.
