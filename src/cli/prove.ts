@@ -23,8 +23,8 @@ import { reporter } from './prove/report.ts'
 
 const usage = `hookonce prove --url http://localhost:3000/webhooks --provider stripe [--secret env:NAME] [--database URL]
                [--downstream PORT] [--start "npm start"] [--database-env NAME] [--event event.json] [--type TYPE]
-               [--related TYPE] [--prepare SQL] [--ignore TABLE] [--only NAME] [--bail] [--seed N] [--rounds N] [--quiet 2s]
-               [--patience 20s] [--report FILE] [--junit FILE] [--setting name=value] [--config hookonce.json]
+               [--related TYPE] [--prepare SQL] [--ignore TABLE] [--age-rows] [--only NAME] [--bail] [--seed N] [--rounds N]
+               [--quiet 2s] [--patience 20s] [--report FILE] [--junit FILE] [--setting name=value] [--config hookonce.json]
                [--dir .hookonce] [--yes-not-production] [--json]
 
 Tries to break a webhook receiver, in any language: it imitates the retries, lost replies, races and crashes of production, and
@@ -45,6 +45,8 @@ compares the effects of each event with those of one plain delivery. It writes i
 --related             the type of a later event of the same object, to try both orders
 --prepare             SQL that creates the rows that the handler expects, before each schedule; $1 is the id of the object
 --ignore              a table or column that does not count: schema.table, table, schema.*, table.column; may be repeated
+--age-rows            lets the prover move dates in rows of its events back by 25 hours, to try a copy that arrives a day
+                      later; needs --database
 --only                only schedules whose names begin with this text; may be repeated
 --bail                stops after the first schedule that breaks it
 --seed                repeats the choices of an earlier run
@@ -76,6 +78,7 @@ const options = {
   related: { type: 'string' },
   prepare: { type: 'string' },
   ignore: { type: 'string', multiple: true, default: [] as string[] },
+  'age-rows': { type: 'boolean', default: false },
   only: { type: 'string', multiple: true, default: [] as string[] },
   bail: { type: 'boolean', default: false },
   seed: { type: 'string' },
@@ -112,6 +115,7 @@ async function proveReceiver(
   const url = receiverAt(values.url)
   if (values.prepare !== undefined && database === undefined)
     throw usageError({ usage }, '--prepare needs --database')
+  if (values['age-rows'] && database === undefined) throw usageError({ usage }, '--age-rows needs --database')
   if (values.event.length > 2) throw usageError({ usage }, 'give --event at most twice')
   if (!values['yes-not-production']) refuseProduction(targetsOf(url, database))
   const seed = wholeNumber('--seed', values.seed ?? String(Date.now() % 1_000_000), 4_294_967_295)
@@ -130,6 +134,7 @@ async function proveReceiver(
     ignore: values.ignore,
     quietMs: values.quiet === undefined ? QUIET_MS : parseDuration({ usage }, values.quiet),
     patienceMs: parseDuration({ usage }, values.patience),
+    mayAgeRows: values['age-rows'],
   }
   const report = reporter(values.json)
   report.begin({ url: url.href, database: database && withoutPassword(database), seed })

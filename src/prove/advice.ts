@@ -12,6 +12,8 @@ function bySchedule(name: string, fault: Fault): string | undefined {
     return "the receiver does not recognise a copy: use the provider's event id as a unique key"
   if (fault === 'doubled' && name === 'after-restart')
     return 'the receiver remembers events in memory only: keep their ids in the database'
+  if (fault === 'doubled' && name.startsWith('hours-later'))
+    return 'the receiver forgets an event id too early: keep it for as long as the provider retries and replays'
   if (fault === 'doubled' && name.startsWith('kill'))
     return 'record the event id in the same transaction as its effect, and pass a key that stays the same to each call (Idempotency-Key)'
   if (fault === 'genuine-refused' && name === 'unusual-bytes')

@@ -48,7 +48,7 @@ export async function takeOrderBaseline(stage: Stage, schedule: Schedule): Promi
 async function once(
   stage: Stage,
   steps: readonly Step[],
-  schedule: Pick<Schedule, 'events' | 'relatedType'>,
+  schedule: Pick<Schedule, 'events' | 'related'>,
 ): Promise<Play> {
   const played = await play(stage, steps, freshEvents(stage, schedule), (changes) => changes.length === 0)
   if (played.refused === undefined) return played

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { aliased, type Change, differences, leaves, maskOf, withoutRepeats } from './changes.ts'
+import { aliased, type Change, differences, isEventDate, leaves, maskOf, withoutRepeats } from './changes.ts'
 
 const row = (fields: Record<string, string>, kind: Change['kind'] = 'inserted'): Change => ({
   where: 'public.payment',
@@ -42,4 +42,14 @@ test('ids become names, also inside longer texts and as numbers', () => {
     ['a[0].b', 1],
     ['c', null],
   ])
+})
+
+test('a time of this run is not the date of an event, although both have the same second', () => {
+  const aliases = [
+    ['2026-11-19T02:00:00+00:00', '<date of newer>'],
+    ['2026-11-19T02:00:00', '<date of newer>'],
+  ] as const
+  const isDate = (text: string): boolean => isEventDate(aliased(text, aliases))
+  expect([isDate('2026-11-19T02:00:00+00:00'), isDate('2026-11-19T02:00:00')]).toEqual([true, true])
+  expect(isDate('2026-11-19T02:00:00.123456+00:00')).toBe(false)
 })

@@ -25,6 +25,14 @@ export function aliased(value: unknown, aliases: readonly Alias[]): string {
   return text
 }
 
+/**
+ * Whether an aliased date is the date of an event. The time of this run may begin with the same
+ * second, but it has a fraction.
+ */
+export function isEventDate(text: string): boolean {
+  return /^<[^<>]*>$/.test(text)
+}
+
 /** The scalar leaves of a JSON value, by path: `lines[0].amount`. */
 export function leaves(value: unknown, path = ''): [path: string, value: unknown][] {
   if (typeof value !== 'object' || value === null) return [[path === '' ? 'body' : path, value]]

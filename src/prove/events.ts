@@ -33,6 +33,21 @@ export interface ProvedEvent extends SampleEvent {
   readonly recorded: RecordedEvent | undefined
   /** Added to the amounts of the object, so that a newer version differs from an older one. */
   readonly raise: number
+  /** The type whose fields the payload has, if the event shows the same state under another type. */
+  readonly stateOf?: string
+}
+
+/** The type of the second event of a pair, and whether it was chosen by default. */
+export interface RelatedType {
+  readonly type: string
+  readonly isDefault: boolean
+}
+
+/** A later event of the same object, unless the user recorded bodies: a sample would not fit them. */
+export function defaultRelatedType(maker: EventMaker): string | undefined {
+  const { type } = freshEvent(maker)
+  const related = fixtureOf(maker.source.provider)?.relatedType?.(type)
+  return maker.recorded.length > 0 || related === type ? undefined : related
 }
 
 /** Whole hours apart, because some providers date their events to the second. */
@@ -56,18 +71,21 @@ export function freshEvent({ source, type, recorded }: EventMaker): ProvedEvent 
 }
 
 /** Two events of one object: `older` happened an hour before `newer`. */
-export function freshPair(maker: EventMaker, relatedType?: string): readonly [ProvedEvent, ProvedEvent] {
+export function freshPair(maker: EventMaker, related?: RelatedType): readonly [ProvedEvent, ProvedEvent] {
   const event = freshEvent(maker)
   const second = maker.recorded[1]
+  // Without the user's choice, the second event shows the later state of the first one.
+  const isSameState = related === undefined || related.isDefault
   return [
     { ...event, name: 'older', occurredAtMs: event.occurredAtMs - HOUR_MS },
     {
       ...event,
       name: 'newer',
       key: `${event.key}n`,
-      type: relatedType ?? second?.type ?? event.type,
-      recorded: relatedType === undefined ? (second ?? event.recorded) : undefined,
-      raise: second === undefined && relatedType === undefined ? 1 : 0,
+      type: related?.type ?? second?.type ?? event.type,
+      recorded: related === undefined ? (second ?? event.recorded) : undefined,
+      raise: second === undefined && isSameState ? 1 : 0,
+      ...(related?.isDefault ? { stateOf: event.type } : {}),
     },
   ]
 }
@@ -82,7 +100,7 @@ export function sampleBody({ source }: EventMaker, event: ProvedEvent): Pick<Sam
   const { recorded } = event
   const payloadOf = recorded
     ? () => recordedPayload(recorded, event)
-    : fixture && (() => raised(fixture.payload(event), event.raise))
+    : fixture && (() => raised(fixture.payload({ ...event, type: event.stateOf ?? event.type }), event.raise))
   return sampleOf(source.description, [event], payloadOf)
 }
 

@@ -29,7 +29,7 @@ export function limitsOf(reach: Reach): string[] {
       : []),
     'Effects in other places, such as files, caches and other databases, were not seen.',
     'Effects after the quiet time at the end of a schedule were not seen: --quiet makes it longer.',
-    'No schedule waits for hours between two copies: check that the receiver keeps ids for as long as the provider retries.',
+    'Hours between two copies were not waited for: only the clock of a receiver in Node.js was moved, and with --age-rows the dates of its rows.',
     'These schedules found what is listed here. No test can show that there is no other fault.',
   ]
 }

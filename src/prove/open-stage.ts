@@ -1,4 +1,5 @@
 import { HookonceError } from '../model/errors.ts'
+import { aheadClock } from './clock/ahead.ts'
 import type { EventMaker } from './events.ts'
 import { startHistory } from './late.ts'
 import { isLoopback } from './loopback.ts'
@@ -25,6 +26,8 @@ export interface StageRequest {
   readonly ignore: readonly string[]
   readonly quietMs: number
   readonly patienceMs: number
+  /** Whether the prover may move the dates of rows. */
+  readonly mayAgeRows: boolean
 }
 
 export interface OpenStage extends Stage {
@@ -56,7 +59,9 @@ export async function openStage(request: StageRequest): Promise<OpenStage> {
       closers.push(() => proxy?.close())
     }
     const env = { ...process.env, ...(proxy ? { [request.databaseVariable]: proxy.url } : {}) }
-    const receiver = start === undefined ? undefined : receiverProcess(start, url, env)
+    const clock = aheadClock(url)
+    closers.push(() => clock.close())
+    const receiver = start === undefined ? undefined : receiverProcess(start, url, { env, clock })
     if (receiver) {
       boundaries.onKill(() => receiver.kill())
       const killAtExit = (): void => receiver.kill()
@@ -78,6 +83,7 @@ export async function openStage(request: StageRequest): Promise<OpenStage> {
       patience: { quietMs, patienceMs },
       receiver,
       prepare,
+      mayAgeRows: request.mayAgeRows,
       wasProxied: () => (proxy?.connections ?? 0) > 0,
       close,
     }

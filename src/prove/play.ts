@@ -17,6 +17,8 @@ export interface Stage {
   readonly receiver: ReceiverProcess | undefined
   /** A statement that creates the rows that the handler expects; `$1` is the id of the object. */
   readonly prepare: string | undefined
+  /** Whether the prover may move the dates of rows. */
+  readonly mayAgeRows: boolean
 }
 
 /** The observations of one play. */
@@ -53,9 +55,9 @@ const NOT_SIGNED: Readonly<Record<BadDelivery, string>> = {
 
 export function freshEvents(
   { maker }: Stage,
-  { events, relatedType }: Pick<Schedule, 'events' | 'relatedType'>,
+  { events, related }: Pick<Schedule, 'events' | 'related'>,
 ): readonly ProvedEvent[] {
-  return events === 1 ? [freshEvent(maker)] : freshPair(maker, relatedType)
+  return events === 1 ? [freshEvent(maker)] : freshPair(maker, related)
 }
 
 /** Plays the steps with these events, and waits for their effects. */
@@ -75,8 +77,10 @@ export async function play(
   let acceptedBad: string | undefined
   let impossible: string | undefined
   let owesWork = false
+  let aheadMs = 0
 
-  const sign = (index: number) => () => signedDelivery(maker, events[index] ?? freshEvent(maker))
+  const sign = (index: number) => () =>
+    signedDelivery(maker, events[index] ?? freshEvent(maker), Date.now() + aheadMs)
   const note = (answer: Answer): void => {
     if (!isAccepted(answer)) refused ??= answerText(answer)
   }
@@ -88,8 +92,7 @@ export async function play(
           Array.from({ length: step.copies }, () => send(url, sign(step.event)())),
         )
         // The provider resends events that were not accepted.
-        for (const answer of answers)
-          if (!isAccepted(answer)) note(await sendUntilAccepted(url, sign(step.event)))
+        for (const answer of answers) if (!isAccepted(answer)) note(await resend(step.event))
         return
       }
       case 'lose-reply':
@@ -101,6 +104,11 @@ export async function play(
       case 'restart':
         await receiver?.killAndWait()
         return receiver?.start()
+      case 'clock-ahead':
+        return startAhead(step.ms)
+      case 'age-rows':
+        impossible = await watching.ageRows(step.ms)
+        return
       case 'kill':
         return killAt(step)
       case 'bad':
@@ -111,6 +119,20 @@ export async function play(
         else note(await sendUntilAccepted(url, () => delivery))
       }
     }
+  }
+
+  async function resend(event: number): Promise<Answer> {
+    const answer = await sendUntilAccepted(url, sign(event))
+    if (isAccepted(answer) || aheadMs === 0) return answer
+    // The receiver may compare the date with the clock of its database, which has not moved.
+    aheadMs = 0
+    return sendUntilAccepted(url, sign(event))
+  }
+
+  async function startAhead(ms: number): Promise<void> {
+    await receiver?.killAndWait()
+    aheadMs = ms
+    impossible = await receiver?.startAhead(ms)
   }
 
   async function killAt({ event, at }: Step & { kind: 'kill' }): Promise<void> {
@@ -161,6 +183,10 @@ export async function play(
     if (impossible !== undefined || acceptedBad !== undefined) break
   }
   const all = await outcome(watching)
+  if (steps.some(({ kind }) => kind === 'clock-ahead')) {
+    await receiver?.killAndWait()
+    await receiver?.start()
+  }
   return {
     ...withoutRepeats(all),
     past: watching.end(all),

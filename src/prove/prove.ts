@@ -2,6 +2,7 @@ import { didYouMean } from '../input/closest.ts'
 import { HookonceError } from '../model/errors.ts'
 import { type Baseline, takeBaseline } from './baseline.ts'
 import { lineOf } from './changes.ts'
+import { defaultRelatedType, type RelatedType } from './events.ts'
 import { type Expected, judgeLate } from './judge.ts'
 import type { Stage } from './play.ts'
 import type { Random } from './random.ts'
@@ -17,6 +18,7 @@ export interface ProofRequest {
   readonly stage: Stage
   readonly random: Random
   readonly rounds: number
+  /** The type of a later event of the same object. Undefined: the default of the provider. */
   readonly relatedType: string | undefined
   /**
    * Names of schedules. Empty: all schedules. A prefix selects all schedules that begin with it.
@@ -44,8 +46,10 @@ export async function prove(request: ProofRequest): Promise<ProofRun> {
   const schedules = schedulesFor({
     random,
     rounds,
-    relatedType,
+    related: relatedOf(stage, relatedType),
     mayKill: stage.receiver !== undefined,
+    hasRows: stage.watchers.rows !== undefined,
+    mayAgeRows: stage.mayAgeRows,
     boundaries: baseline.boundaries,
   })
   if (!schedules.some(({ name }) => isWanted(request, name))) throw noSuchSchedule(request, schedules)
@@ -64,6 +68,11 @@ export async function prove(request: ProofRequest): Promise<ProofRun> {
 
 export function baselineLines({ changes, mask }: Expected): string[] {
   return changes.map((change) => `${change.where}: ${lineOf(change, mask)}`)
+}
+
+function relatedOf({ maker }: Stage, chosen: string | undefined): RelatedType | undefined {
+  const type = chosen ?? defaultRelatedType(maker)
+  return type === undefined ? undefined : { type, isDefault: chosen === undefined }
 }
 
 function isWanted({ only }: ProofRequest, name: string): boolean {

@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HookonceError } from '../model/errors.ts'
+import type { AheadClock } from './clock/ahead.ts'
 import { isListening } from './send.ts'
 
 /** The receiver, if the prover itself starts it. */
 export interface ReceiverProcess {
   /** Starts the receiver and waits until it accepts connections. */
   start(): Promise<void>
+  /** Starts it with its clock ahead. Returns the reason if the clock cannot be moved. */
+  startAhead(aheadMs: number): Promise<string | undefined>
   /** `kill -9` of the whole process group of the receiver, without delay. */
   kill(): void
   /** Kills the receiver and waits until its port is closed. */
@@ -20,7 +23,19 @@ const GONE_WITHIN_MS = 10_000
 /** The part of the output that is shown if the receiver does not start. */
 const SHOWN_OUTPUT = 2_000
 
-export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEnv): ReceiverProcess {
+const NOT_NODE =
+  'the process that listens did not load a clock through NODE_OPTIONS, so it is not Node.js; with --age-rows, the dates of its rows are moved instead'
+
+interface ReceiverSettings {
+  readonly env: NodeJS.ProcessEnv
+  readonly clock: AheadClock
+}
+
+export function receiverProcess(
+  command: string,
+  url: URL,
+  { env, clock }: ReceiverSettings,
+): ReceiverProcess {
   let child: ChildProcess | undefined
   let output = ''
 
@@ -36,7 +51,7 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
     }
   }
 
-  async function start(): Promise<void> {
+  async function startWith(environment: NodeJS.ProcessEnv): Promise<void> {
     if (await isListening(url))
       throw new HookonceError(
         'CONFIG_INVALID',
@@ -44,7 +59,12 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
       )
     output = ''
     // The receiver gets its own process group, so that its children are killed with it.
-    const started = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const started = spawn(command, {
+      shell: true,
+      detached: true,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     child = started
     for (const stream of [started.stdout, started.stderr])
       stream.on('data', (chunk) => {
@@ -66,7 +86,16 @@ export function receiverProcess(command: string, url: URL, env: NodeJS.ProcessEn
   }
 
   return {
-    start,
+    start: () => startWith(env),
+    async startAhead(aheadMs) {
+      try {
+        await startWith(clock.environment(env, aheadMs))
+      } catch (error) {
+        if (error instanceof HookonceError) return `with its clock moved, ${error.message}`
+        throw error
+      }
+      return (await clock.isFollowed()) ? undefined : NOT_NODE
+    },
     kill,
     async killAndWait() {
       kill()

@@ -16,7 +16,8 @@ const hooks = hookonce({
   maxConnections: 6,
   leaseMs: 1_500,
   pollMs: 100,
-  retry: { maxAttempts: 1_000, baseDelayMs: 50, maxDelayMs: 500 },
+  retry: { maxAttempts: 1_000, maxAgeMs: config.ages.maxAgeMs, baseDelayMs: 50, maxDelayMs: 500 },
+  retention: config.ages.retention,
   outbox: { publishers: { '*': publish } },
 })
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { CHECKS, COUNTS, LOST } from './checks.ts'
+import { CHECKS, COUNTS, LOST, violationsOf } from './checks.ts'
 import { storyOf } from './event-story.ts'
 import type { World } from './world.ts'
 
@@ -29,8 +29,9 @@ export async function judge({ pool, history, deaths }: World): Promise<Verdict> 
   await history.load(pool)
   const wrong = deaths.slice(0, FEW).map((text) => `a process failed by itself (${text})`)
   const concerned = new Set<number>()
-  for (const { fault, query } of CHECKS) {
-    const found = await findings(pool, query)
+  for (const check of CHECKS) {
+    const { fault } = check
+    const found = await findings(pool, violationsOf(check))
     if (found.length === 0) continue
     const more = found.length > FEW ? ` and ${found.length - FEW} more` : ''
     const named = found.slice(0, FEW).map(({ event, text }) => `event ${event}: ${text}`)

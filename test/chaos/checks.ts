@@ -1,3 +1,4 @@
+import { AGES } from './ledger-clock.ts'
 import { SUBSCRIBERS } from './person.ts'
 
 /*
@@ -9,6 +10,16 @@ export interface Check {
   /** The violated rule, if the query returns rows. */
   readonly fault: string
   readonly query: string
+  /** The rule also holds for events that the ledger may have forgotten. */
+  readonly holdsForForgotten?: boolean
+}
+
+/** The violations of a rule, without those of events for which it does not hold. */
+export function violationsOf({ query, holdsForForgotten = false }: Check): string {
+  const violations = `select event, text from (${query}) v`
+  return holdsForForgotten
+    ? violations
+    : `${violations} where not exists (select from history.forgotten o where o.event = v.event)`
 }
 
 const wasAcknowledged = 'd.status between 200 and 299'
@@ -76,6 +87,23 @@ function keysOf(kind: string, subscriber: string): Check {
 
 const TABLES = ['written', 'transacted', 'renamed', 'sequence'] as const
 
+/** At least one row for an acknowledged event, and at most one more for each time its key expired. */
+function rowsOfAged(table: string, subscriber: string): Check {
+  return {
+    fault: `not once for each life of its key in "${table}"`,
+    holdsForForgotten: true,
+    query: `select a.event, n.rows || ' rows, its key expired ' || a.expiries || ' times' as text
+      from history.aged a
+      cross join lateral (select count(*) as rows from ${table} t where t.event = a.event) n
+      cross join lateral (
+        select count(*) filter (where c.verb = 'fresh' and c.subscriber = '${subscriber}') as fresh,
+          count(*) filter (where c.verb = 'abandon') as abandoned
+        from history.act c where c.event = a.event) c
+      where n.rows > 1 + a.expiries + c.fresh or (n.rows = 0 and c.abandoned = 0 and exists (
+        select from history.delivery d where d.event = a.event and ${wasAcknowledged} and not ${mayBeLost}))`,
+  }
+}
+
 export const CHECKS: readonly Check[] = [
   {
     fault: 'acknowledged, and not recorded',
@@ -97,10 +125,27 @@ export const CHECKS: readonly Check[] = [
       ) a on a.event = d.event and a.at_ms < d.sent_ms where d.status = 202`,
   },
   {
+    fault: 'recorded as new more often than its key expired',
+    holdsForForgotten: true,
+    query: `select a.event, count(*) || ' times, its key expired ' || a.expiries || ' times' as text
+      from history.aged a join history.delivery d using (event)
+      where d.status = 202 and not ${mayBeLost} group by a.event, a.expiries
+      having count(*) > 1 + a.expiries`,
+  },
+  rowsOfAged('written', 'write'),
+  rowsOfAged('transacted', 'transaction'),
+  rowsOfAged('sequence', 'ordered'),
+  {
+    fault: 'a body is missing within its retention',
+    query: `select k.event, 'received ' || r.received_at || ', now ' || now() as text
+      from history.known k join hookonce.receipt r on r.id = k.id
+      where r.body is null and r.received_at > now() - interval '${AGES.retention.bodyDays} days'`,
+  },
+  {
     fault: 'refused, although it was signed well',
     query: `select d.event, 'answered ' || d.status || ' at ' || d.answered_ms || ' ms' as text
       from history.delivery d where d.status between 400 and 499 and not exists (
-        select from history.fault f where (f.name = 'daysPass' or (f.name = 'stepClock' and f.detail = d.app))
+        select from history.fault f where (f.name in ('daysPass', 'keysExpire') or (f.name = 'stepClock' and f.detail = d.app))
           and d.sent_ms <= f.to_ms and d.answered_ms >= f.from_ms)`,
   },
   {
@@ -187,6 +232,7 @@ export const CHECKS: readonly Check[] = [
           partition by q.entity order by q.at rows between unbounded preceding and 1 preceding) as before
         from (select entity, event, min(at) as at from sequence group by entity, event) q
         join history.job j on j.event = q.event and j.subscriber = 'ordered'
+        where not exists (select from history.forgotten o where o.event = q.event)
       ) o where place < before`,
   },
 ]
@@ -194,7 +240,8 @@ export const CHECKS: readonly Check[] = [
 /** The acknowledged events that failovers to an asynchronous standby lost. */
 export const LOST = `select count(distinct d.event)::integer as events
   from history.delivery d left join history.known k using (event)
-  where ${wasAcknowledged} and k.event is null`
+  where ${wasAcknowledged} and k.event is null
+    and not exists (select from history.forgotten o where o.event = d.event)`
 
 /** How the deliveries were answered, and how long the faults took on average. */
 export const COUNTS = `select 'answers: ' || (

@@ -3,6 +3,7 @@ import { chmodSync, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
+import { KEY_DAYS } from './ledger-clock.ts'
 
 /*
  * The observations of the witnesses outside of the ledger. They are written to files, so that a run
@@ -17,6 +18,8 @@ export interface HistoryRows {
   act: { event: number; verb: string; subscriber: string; from_ms: number; to_ms: number; done: boolean }
   /** With loss: acknowledged events that were sent before its end may be lost. */
   fault: { name: string; detail: string; from_ms: number; to_ms: number; loss: boolean }
+  /** An attempt to move the time of the ledger ahead. */
+  shift: { from_ms: number; to_ms: number; days: number }
 }
 
 const TABLES: { readonly [Name in keyof HistoryRows]: string } = {
@@ -24,11 +27,26 @@ const TABLES: { readonly [Name in keyof HistoryRows]: string } = {
   call: 'event integer, kind text, key text, acted boolean, reply text, at_ms integer',
   act: 'event integer, verb text, subscriber text, from_ms integer, to_ms integer, done boolean',
   fault: 'name text, detail text, from_ms integer, to_ms integer, loss boolean',
+  shift: 'from_ms integer, to_ms integer, days integer',
 }
 const names = Object.keys(TABLES) as (keyof HistoryRows)[]
 /** The schema `history` with the tables of the witnesses. */
 export const HISTORY_TABLES = `create schema history;
 ${names.map((name) => `create table history.${name} (${TABLES[name]});`).join('\n')}`
+
+/**
+ * `aged`: events whose key has expired since they were first sent, and how often. They are new again
+ * when they are sent again. `forgotten`: these, and events with a job that failed and cannot be
+ * replayed, because its body has expired.
+ */
+export const FORGOTTEN = `
+  create view history.aged as select event, expiries from (
+    select d.event, (select sum(s.days) from history.shift s where s.to_ms >= min(d.sent_ms)) / ${KEY_DAYS} as expiries
+    from history.delivery d group by d.event
+  ) e where expiries > 0;
+  create view history.forgotten as select event from history.aged union
+    select k.event from history.known k join hookonce.receipt r on r.id = k.id
+    join history.job j on j.event = k.event where j.state = 'failed' and r.body is null`
 
 const columnsOf = (table: keyof HistoryRows): string[] =>
   TABLES[table].split(', ').map((column) => column.slice(0, column.indexOf(' ')))
@@ -129,4 +147,5 @@ const prepared = (beganAtMs: number): string => `
   create index on history.job (subscriber);
   create view history.spanned as select j.event, j.subscriber from history.job j
     where exists (select from history.loss l where j.started_ms <= l.to_ms and j.finished_ms >= l.from_ms);
+  ${FORGOTTEN};
   analyze`

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { pruneReceipts } from '../../src/upkeep/prune-receipts.ts'
 import type { Reply } from '../support/downstream.ts'
 import { until } from '../support/until.ts'
+import { KEY_DAYS } from './ledger-clock.ts'
 import type { Pace } from './pace.ts'
 import { DECISION, moveRenamed } from './person.ts'
 import { type Random, randomOf } from './random.ts'
@@ -11,6 +13,9 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 
 /** The database may be down meanwhile. */
 const MOVE_MS = 60_000
+
+/** Enough events that keys expire of some that are delivered again. */
+const SOME_EVENTS = 20
 
 interface Circumstances {
   readonly world: World
@@ -87,16 +92,16 @@ const FAULTS = {
     await app.setClock(0)
   },
   /**
-   * Moves the clocks of both sides of a delivery, but not of the database. Old events are sent
-   * again.
+   * Moves the clocks of both sides of a delivery and of the ledger. Old events are sent again, and
+   * bodies expire. The clocks of the processes go back later, that of the ledger never does.
    */
   async daysPass(_: ChaosApp, { world, random }: Circumstances) {
-    const days = 1 + random.below(20)
-    await Promise.all(world.apps.map((app) => app.setClock(days * DAY_MS)))
-    world.sendersAheadMs = days * DAY_MS
-    await delay(1_000)
-    world.sendersAheadMs = 0
-    await Promise.all(world.apps.map((app) => app.setClock(0)))
+    await pass(world, 1 + random.below(20))
+  },
+  /** Later than any provider retries. Events whose keys expired are new again. */
+  async keysExpire(_: ChaosApp, { world }: Circumstances) {
+    await until('there are events', () => world.recorded >= SOME_EVENTS, MOVE_MS).catch(() => undefined)
+    await pass(world, KEY_DAYS + 1)
   },
   /** A deploy renames a subscriber, while jobs wait under the old name. */
   async rename(_: ChaosApp, { world }: Circumstances) {
@@ -132,6 +137,22 @@ const FAULTS = {
   },
 } as const
 
+async function pass(world: World, days: number): Promise<void> {
+  const { apps, person } = world
+  await Promise.all(apps.map((app) => app.setClock(days * DAY_MS)))
+  world.sendersAheadMs = days * DAY_MS
+  await world.clock.pass(days)
+  const redelivered = delay(1_000)
+  // The workers prune once per minute. Here it happens while the events arrive again.
+  await person
+    .ledger()
+    .then(pruneReceipts)
+    .catch(() => undefined)
+  await redelivered
+  world.sendersAheadMs = 0
+  await Promise.all(apps.map((app) => app.setClock(0)))
+}
+
 export type FaultName = keyof typeof FAULTS
 const faultNames = Object.keys(FAULTS) as FaultName[]
 
@@ -142,6 +163,7 @@ const STRIKES: Partial<Record<FaultName, 'all processes' | 'the database' | 'the
   failOver: 'the database',
   slowDownstream: 'the other side',
   daysPass: 'all processes',
+  keysExpire: 'all processes',
   rename: 'all processes',
 }
 
@@ -185,9 +207,17 @@ export async function nemesis(world: World, { seed, only, pace }: Campaign): Pro
   const possible = faultNames.filter((name) => !(name in missing) && (only?.includes(name) ?? true))
   if (possible.length === 0) throw new Error(`no such fault; there are: ${faultNames.join(', ')}`)
   let count = 0
-  // Every kind has its turn first.
-  const turns = random.shuffled(possible)
-  const next = (): Strike => ({ name: turns.pop() ?? random.pick(possible), app: random.pick(world.apps) })
+  // Every kind has its turn first. Keys expire only once, at the beginning: afterwards, fewer rules
+  // hold for the earlier events.
+  const repeated = possible.filter((name) => name !== 'keysExpire')
+  const turns: FaultName[] = [
+    ...random.shuffled(repeated),
+    ...possible.filter((name) => name === 'keysExpire'),
+  ]
+  const next = (): Strike => ({
+    name: turns.pop() ?? random.pick(repeated.length > 0 ? repeated : possible),
+    app: random.pick(world.apps),
+  })
 
   async function strike({ name, app }: Strike): Promise<void> {
     const { history } = world

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type Hookonce, hookonce } from '../../src/index.ts'
-import { migrate } from '../../src/ledger/migrations/migrate.ts'
 import { type Downstream, startDownstream } from '../support/downstream.ts'
 import type { Proxy as Network } from '../support/proxy.ts'
 import { startTalking, type TalkingProcess } from '../support/talking-process.ts'
@@ -10,6 +9,7 @@ import { until } from '../support/until.ts'
 import { type ChaosDatabase, openDatabase, type Standby } from './database.ts'
 import { DATED_SENDER, datedSource } from './events.ts'
 import { type History, openHistory } from './history.ts'
+import { AGES, type LedgerClock, migrateWithClock, openLedgerClock } from './ledger-clock.ts'
 
 /*
  * A PostgreSQL that can crash, processes of an app that can die, a network that can fail between
@@ -23,6 +23,7 @@ export interface World {
   /** Reads the database directly, and acts for the operator. It runs no worker. */
   readonly person: Hookonce<{ test: ReturnType<typeof datedSource> }>
   readonly pool: pg.Pool
+  readonly clock: LedgerClock
   readonly directUrl: string
   /** The number of the last event that was sent. */
   newest: number
@@ -84,15 +85,18 @@ export async function openWorld({ roles, standby, dist = BUILT }: WorldOptions):
   const pool = new pg.Pool({ connectionString: direct.url, max: 3 })
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
-  await migrate(pool)
+  await migrateWithClock(pool, direct.url)
   await pool.query(HANDLER_TABLES)
   const history = openHistory()
   onTestFinished(history.remove)
+  const clock = openLedgerClock(direct.url, history)
+  onTestFinished(clock.close)
   const downstream = await recordingDownstream(history)
   const quiet = () => undefined
   const person = hookonce({
     database: direct.url,
     sources: { test: datedSource() },
+    retention: AGES.retention,
     logger: { info: quiet, warn: quiet, error: quiet },
     maxConnections: 3,
   })
@@ -102,7 +106,7 @@ export async function openWorld({ roles, standby, dist = BUILT }: WorldOptions):
   const onDeath = (text: string): void => void deaths.push(`at ${history.now()} ms: ${text}`)
   const apps = places.map((place, at) => placeFor(`app ${at + 1}`, { ...place, configFor, onDeath }))
   const world: World = {
-    ...{ database, apps, downstream, history, person, pool, directUrl: direct.url },
+    ...{ database, apps, downstream, history, person, pool, clock, directUrl: direct.url },
     ...{ newest: 0, recorded: 0, sendersAheadMs: 0, renamed: 'renamed 1' },
     deaths,
   }
@@ -111,7 +115,7 @@ export async function openWorld({ roles, standby, dist = BUILT }: WorldOptions):
     const isWorking = role !== 'receives'
     return {
       ...{ database: network.url, sender: DATED_SENDER, downstream: downstream.url },
-      ...{ dist, renamed, isWorking },
+      ...{ dist, renamed, isWorking, ages: AGES },
     }
   }
   await Promise.all(apps.map((app) => app.start()))

@@ -30,6 +30,23 @@ const ODD_TARGETS = [
   '/metrics',
   '/api/v1/events',
 ]
+/** Targets of the admin listener, which all need a token. */
+const ADMIN_TARGETS = [
+  '/api/v1/events',
+  '/api/v1/events?limit=1',
+  '/api/v1/failures',
+  '/api/v1/tokens',
+  '/api/v1/openapi.json',
+  '/api/v1/events/stream',
+  '/api/v1/none',
+  '/metrics',
+  '/metrics?x=%00',
+  '//api/v1/events',
+  '/api/v1/../v1/events',
+  '/api/v1/%65vents',
+  'http://other.example/api/v1/events',
+]
+const PUBLIC_TARGETS = ['/', '/healthz', '/readyz', '/events', '/assets/none.js', '*']
 const ODD_METHODS = ['GET', 'HEAD', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'post', 'PRI', 'X'.repeat(40)]
 const ODD_VERSIONS = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.2', 'http/1.1', '']
 const EVENT = JSON.stringify({ id: 'evt_forged', type: 'invoice.paid' })
@@ -129,24 +146,63 @@ function hiddenDelivery(id: string): string {
   return `POST /in/stripe HTTP/1.1\r\nHost: a\r\nStripe-Signature: ${signature}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
+export type ListenerName = 'delivery' | 'admin'
+
 /** Mostly a valid request line, so that the oddities behind it are reached. */
-function requestLine(random: Random): string {
+function requestLine(random: Random, listener: ListenerName): string {
   const mostly = (usual: string, odd: readonly string[]): string =>
     chance(random, 8) ? random.pick(odd) : usual
+  if (listener === 'admin') {
+    const method = mostly(random.pick(['GET', 'GET', 'POST', 'DELETE']), ODD_METHODS)
+    return `${method} ${mostly(random.pick(ADMIN_TARGETS), PUBLIC_TARGETS)} ${mostly('HTTP/1.1', ODD_VERSIONS)}`
+  }
   return `${mostly('POST', ODD_METHODS)} ${mostly('/in/stripe', ODD_TARGETS)} ${mostly('HTTP/1.1', ODD_VERSIONS)}`
 }
 
-/** `mayHide`: a delivery may be hidden in the body. */
-function oneRequest(random: Random, index: number, mayHide: boolean): readonly [Buffer, Framing] {
+/** Tokens that nobody was given. */
+function credentials(random: Random): string[] {
+  const token = random.pick([
+    '',
+    'hko_',
+    `hko_${'s'.repeat(43)}`,
+    nastyText(random).replaceAll(/[\r\n\0]/g, ''),
+  ])
+  return random.pick<readonly string[]>([
+    [],
+    [`Authorization: Bearer ${token}`],
+    [`Authorization: Basic ${Buffer.from(`admin:${token}`).toString('base64')}`],
+    [`Cookie: hookonce_session=${token}`],
+    ['Authorization: Bearer a', 'Authorization: Bearer b'],
+    ['Origin: http://other.example', 'Sec-Fetch-Site: cross-site'],
+  ]) as string[]
+}
+
+/** A well-formed request without a body, so that access is decided and not only the syntax. */
+function plainRequest(random: Random): Buffer {
+  const head = [requestLine(random, 'admin'), 'Host: 127.0.0.1', ...credentials(random)]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n`)
+}
+
+interface RequestTerms {
+  readonly index: number
+  readonly listener: ListenerName
+  /** Whether a delivery may be hidden in the body. */
+  readonly mayHide: boolean
+}
+
+function oneRequest(random: Random, { index, listener, mayHide }: RequestTerms): readonly [Buffer, Framing] {
+  if (listener === 'admin' && chance(random, 2)) return [plainRequest(random), 'exact']
   const usual = (): string => (chance(random, 2) ? EVENT : nastyText(random))
   const isHiding = mayHide && chance(random, 4)
   const hiding = framing(random, isHiding ? hiddenDelivery(`smuggled_${index}`) : usual())
   // Behind an open end, the hidden delivery would be a request of its own.
   const [lengths, bytes, kind] = isHiding && hiding[2] === 'open' ? framing(random, usual()) : hiding
   const head = [
-    requestLine(random),
+    requestLine(random, listener),
     ...(chance(random, 10) ? [] : ['Host: 127.0.0.1']),
-    `Stripe-Signature: ${signatureOf(random, bytes.toString())}`,
+    ...(listener === 'admin'
+      ? credentials(random)
+      : [`Stripe-Signature: ${signatureOf(random, bytes.toString())}`]),
     ...moreHeaders(random),
     ...lengths,
   ]
@@ -154,11 +210,11 @@ function oneRequest(random: Random, index: number, mayHide: boolean): readonly [
   return [Buffer.concat([Buffer.from(`${head.join(end)}${end}${end}`), bytes]), kind]
 }
 
-export function socketBytes(random: Random, index: number): Bytes {
+export function socketBytes(random: Random, index: number, listener: ListenerName): Bytes {
   const requests: Buffer[] = []
   let mayHide = true
   for (let left = chance(random, 3) ? 1 + random.below(6) : 1; left > 0; left -= 1) {
-    const [request, kind] = oneRequest(random, index, mayHide)
+    const [request, kind] = oneRequest(random, { index, listener, mayHide })
     requests.push(request)
     // The listener may read any later bytes as the next request.
     mayHide &&= kind !== 'open'

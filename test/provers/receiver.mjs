@@ -7,6 +7,7 @@ import pg from 'pg'
 const { PORT, DATABASE_URL, DOWNSTREAM, STRIPE_WEBHOOK_SECRET: secret = '', FAULT = 'none' } = process.env
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 8 })
 pool.on('error', () => undefined)
+const DAY_MS = 24 * 3_600_000
 /** memory-only: the events that this process has seen. */
 const seen = new Set()
 
@@ -85,6 +86,16 @@ const handlers = {
       if (await mark(client, event.id)) await pay(client, event.data.object, Number.MAX_SAFE_INTEGER)
     })
     await call(event.data.object.id, `receipt-${event.id}`)
+  },
+  // Ids older than a day by the clock of this process are removed.
+  async 'forgets-after-a-day'(event) {
+    await pool.query('delete from seen where seen_at < $1', [new Date(Date.now() - DAY_MS)])
+    await handle(event)
+  },
+  // Ids older than a day by the clock of the database are removed.
+  async 'prunes-by-date'(event) {
+    await pool.query(`delete from seen where seen_at < now() - interval '1 day'`)
+    await handle(event)
   },
   // The call is made inside the transaction and without a key: a crash or a rollback repeats it.
   async 'effect-outside'(event) {

@@ -1,3 +1,4 @@
+import type { RelatedType } from '../events.ts'
 import type { Random } from '../random.ts'
 import { type BadDelivery, deliver, restart, type Schedule, type Step, settle } from './steps.ts'
 
@@ -7,10 +8,14 @@ export interface Possible {
   readonly random: Random
   /** The prover starts the receiver, so it may kill it. */
   readonly mayKill: boolean
+  /** The prover sees the rows of the receiver. */
+  readonly hasRows: boolean
+  /** The prover may move the dates of rows. */
+  readonly mayAgeRows: boolean
   /** The boundaries that one delivery passed. */
   readonly boundaries: readonly string[]
   /** The type of a second event of the same object. */
-  readonly relatedType: string | undefined
+  readonly related: RelatedType | undefined
   /** The number of random schedules, and of rounds of copies. */
   readonly rounds: number
 }
@@ -29,11 +34,11 @@ const untried = (name: string, title: string, reason: string): Schedule => ({ ..
 
 const AFTER_RESTART = 'A copy arrives after a restart'
 
-const NO_HOURS =
-  'the prover does not wait for hours: check that the receiver keeps ids for as long as the provider retries'
+/** Longer than a day, because many receivers keep ids for one day. */
+const LATER_MS = 25 * 3_600_000
 
 export function schedulesFor(possible: Possible): Schedule[] {
-  const { random, mayKill, rounds, relatedType } = possible
+  const { random, mayKill, rounds } = possible
   const copies = 8
   return [
     one('same-again', 'The provider sends the same event again', [
@@ -61,15 +66,10 @@ export function schedulesFor(possible: Possible): Schedule[] {
     mayKill
       ? one('after-restart', AFTER_RESTART, [deliver(), settle, restart, deliver()])
       : untried('after-restart', AFTER_RESTART, 'pass --start, so that the receiver can be restarted'),
-    untried('hours-later', 'An old copy arrives hours later', NO_HOURS),
+    hoursLaterByClock(possible),
+    hoursLaterByRows(possible),
     pair('older-after-newer', 'An older version arrives after a newer one'),
-    relatedType === undefined
-      ? untried(
-          'both-orders',
-          'Two related events arrive in either order',
-          'name the type of a later event of the same object with --related',
-        )
-      : { ...pair('both-orders', `A related ${relatedType} arrives first`), relatedType },
+    bothOrders(possible),
     ...BAD_TITLES.map(([what, title]) => one(what, title, [{ kind: 'bad', what }, deliver()])),
     one('unusual-bytes', 'A genuine delivery is formatted in an unusual way', [{ kind: 'unusual-bytes' }]),
     ...kills(possible),
@@ -79,6 +79,35 @@ export function schedulesFor(possible: Possible): Schedule[] {
       ...Array.from({ length: rounds }, () => mixed(possible)),
     ),
   ]
+}
+
+function hoursLaterByClock({ mayKill }: Possible): Schedule {
+  const [name, title] = ['hours-later-clock', 'An old copy arrives when the clock is 25 h ahead'] as const
+  if (!mayKill) return untried(name, title, 'pass --start, so that the clock of the receiver can be moved')
+  return one(name, title, [deliver(), settle, { kind: 'clock-ahead', ms: LATER_MS }, deliver()])
+}
+
+function hoursLaterByRows({ hasRows, mayAgeRows }: Possible): Schedule {
+  const [name, title] = ['hours-later-rows', 'An old copy arrives when its rows are 25 h older'] as const
+  if (!hasRows || !mayAgeRows)
+    return untried(
+      name,
+      title,
+      `pass --age-rows${hasRows ? '' : ' and --database'}, so that dates in rows of test events can be moved`,
+    )
+  return one(name, title, [deliver(), settle, { kind: 'age-rows', ms: LATER_MS }, deliver()])
+}
+
+function bothOrders({ related }: Possible): Schedule {
+  const name = 'both-orders'
+  if (related === undefined)
+    return untried(
+      name,
+      'Two related events arrive in either order',
+      'name the type of a later event of the same object with --related',
+    )
+  const choice = related.isDefault ? ', chosen without --related,' : ''
+  return { ...pair(name, `A related ${related.type}${choice} arrives first`), related }
 }
 
 function pair(name: string, title: string): Schedule {
@@ -101,8 +130,9 @@ const BAD_TITLES: readonly (readonly [BadDelivery, string])[] = [
 function kills(possible: Possible): Schedule[] {
   const title = 'The receiver dies at a boundary of its work'
   if (!possible.mayKill) return [untried('kill', title, 'pass --start, so that the receiver can be killed')]
-  const points = drawn(killPoints(possible), possible.random)
-  if (points.length === 0)
+  const all = killPoints(possible)
+  const points = new Set(drawn(all, possible.random))
+  if (all.length === 0)
     return [
       untried(
         'kill',
@@ -110,7 +140,11 @@ function kills(possible: Possible): Schedule[] {
         'no call and no commit was seen; pass --downstream, or --database with --database-env',
       ),
     ]
-  return points.map((at) => one(`kill ${at}`, `The receiver dies ${at}`, [{ kind: 'kill', event: 0, at }]))
+  return all.map((at) => {
+    const [name, death] = [`kill ${at}`, `The receiver dies ${at}`]
+    if (points.has(at)) return one(name, death, [{ kind: 'kill', event: 0, at }])
+    return untried(name, death, `a run tries at most ${MAX_KILLS} boundaries; another --seed chooses others`)
+  })
 }
 
 function killPoints({ mayKill, boundaries }: Possible): readonly string[] {

@@ -1,3 +1,5 @@
+import type { RelatedType } from '../events.ts'
+
 /* A schedule is data: it can be played, described, shortened and repeated. */
 
 /** Names of deliveries that must be refused (`forge.ts`). */
@@ -12,6 +14,10 @@ export type Step =
   | { readonly kind: 'slow-calls'; readonly ms: number }
   /** The receiver is killed while it is idle, and started again. */
   | { readonly kind: 'restart' }
+  /** The receiver is killed while it is idle, and started again with its clock ahead. */
+  | { readonly kind: 'clock-ahead'; readonly ms: number }
+  /** The dates in the rows that the event inserted are moved back. */
+  | { readonly kind: 'age-rows'; readonly ms: number }
   /**
    * The receiver is killed at a boundary and started again. The event is delivered again if it was
    * not accepted.
@@ -35,7 +41,7 @@ export interface Schedule {
   /** Each variant is played with fresh events. The first variant that fails is reported. */
   readonly variants: readonly (readonly Step[])[]
   /** The type of the second event, if it has another type. */
-  readonly relatedType?: string | undefined
+  readonly related?: RelatedType | undefined
   /** The reason why the schedule has no variants. */
   readonly reason?: string
 }
@@ -80,7 +86,15 @@ function describeDelivery(step: DeliveryStep, name: string, again: string): stri
 function describeOther(step: Exclude<Step, DeliveryStep>): string[] {
   if (step.kind === 'settle') return ['wait until nothing changes any more']
   if (step.kind === 'slow-calls') return [`let the downstream take ${step.ms} ms for each answer`]
+  if (step.kind === 'clock-ahead')
+    return [`kill -9 the receiver while it is idle, and start it with its clock ${hours(step)} h ahead`]
+  if (step.kind === 'age-rows')
+    return [`move the dates in the rows that the event inserted back by ${hours(step)} h`]
   if (step.kind === 'restart') return ['kill -9 the receiver while it is idle, and start it again']
   if (step.kind === 'bad') return [BAD[step.what]]
   return ['deliver it as indented JSON with escaped slashes, signed over these bytes']
+}
+
+function hours({ ms }: { readonly ms: number }): number {
+  return ms / 3_600_000
 }

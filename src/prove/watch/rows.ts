@@ -1,7 +1,9 @@
 import pg from 'pg'
 import { HookonceError } from '../../model/errors.ts'
 import { textOfThrown } from '../../model/thrown.ts'
-import { type Alias, aliased, type Change } from '../changes.ts'
+import { type Alias, aliased, type Change, isEventDate } from '../changes.ts'
+import { ageRows, type InsertedRows } from './age-rows.ts'
+import { type PlacedRow, type Row, TABLES, type Table } from './tables.ts'
 
 /*
  * Finds the changed rows. An open transaction keeps the earlier view of the database. At the end
@@ -15,6 +17,8 @@ export interface RowWatcher {
   /** Starts to watch changes. */
   begin(): Promise<void>
   changes(aliases: readonly Alias[]): Promise<Change[]>
+  /** Moves the dates of the inserted rows back. Returns the reason if that is not possible. */
+  age(ms: number, aliases: readonly Alias[]): Promise<string | undefined>
   /** Runs the user's statement for a new object. */
   prepare(sql: string, objectId: string): Promise<void>
   /** The watched tables, and the other tables with the reason. */
@@ -22,27 +26,6 @@ export interface RowWatcher {
   readonly unwatched: readonly string[]
   close(): Promise<void>
 }
-
-interface Table {
-  readonly name: string
-  readonly quoted: string
-  readonly keys: readonly string[]
-  /** Columns of dates and times: a value counts only if it is the date of an event. */
-  readonly dates: ReadonlySet<string>
-}
-
-const TABLES = `
-  select format('%s.%s', n.nspname, c.relname) as name, format('%I.%I', n.nspname, c.relname) as quoted,
-    has_table_privilege(c.oid, 'select') as readable,
-    coalesce((select array_agg(a.attname::text) from pg_index i
-      join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
-      where i.indrelid = c.oid and i.indisprimary), '{}') as keys,
-    coalesce((select array_agg(a.attname::text) from pg_attribute a
-      where a.attrelid = c.oid and a.attnum > 0
-        and a.atttypid in ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype, 'time'::regtype)), '{}') as dates
-  from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind = 'r' and n.nspname !~ '^(pg_|information_schema$)'
-  order by 1`
 
 /** A database with more tables is too large to prove a receiver on. */
 const MAX_TABLES = 1_000
@@ -54,9 +37,7 @@ const horizonSql = `select txid_snapshot_xmin(txid_current_snapshot()) % 4294967
 const snapshotSql = `select txid_current_snapshot()::text as snapshot`
 
 const rowsSql = ({ quoted }: Table): string =>
-  `select to_jsonb(t) as row from ${quoted} t where age(t.xmin) <= age($1::text::xid) or t.xmax::text <> '0' limit ${MAX_ROWS + 1}`
-
-type Row = Readonly<Record<string, unknown>>
+  `select to_jsonb(t) as row, t.ctid::text as place from ${quoted} t where age(t.xmin) <= age($1::text::xid) or t.xmax::text <> '0' limit ${MAX_ROWS + 1}`
 
 export async function watchRows(
   databaseUrl: string,
@@ -86,7 +67,7 @@ export async function watchRows(
   const wanted = rows.filter(({ name }) => !isIgnored(name))
   const tables: Table[] = wanted
     .filter(({ readable }) => readable)
-    .map(({ name, quoted, keys, dates }) => ({ name, quoted, keys, dates: new Set(dates) }))
+    .map(({ dates, ...table }) => ({ ...table, dates: new Set(dates) }))
   let horizon = '0'
   /** If no transaction has begun or ended since, no row has changed. */
   let last: { snapshot: string; aliases: readonly Alias[]; changes: Change[] } | undefined
@@ -109,11 +90,21 @@ export async function watchRows(
       if (last?.snapshot === snapshot && last.aliases === aliases) return last.changes
       const changes: Change[] = []
       for (const table of tables) {
-        const [before, after] = [await read(past, table), await read(present, table)]
+        const [before, after] = [rowsOf(await read(past, table)), rowsOf(await read(present, table))]
         changes.push(...changesOf(table, before, after, { aliases, isIgnored }))
       }
       last = { snapshot, aliases, changes }
       return changes
+    },
+    async age(ms, aliases) {
+      const inserted: InsertedRows[] = []
+      for (const table of tables) {
+        const [before, after] = [rowsOf(await read(past, table)), await read(present, table)]
+        const { come, isUpdated } = comparison(table, before, rowsOf(after))
+        const added = new Set(come.filter((row) => !isUpdated(row)))
+        inserted.push({ table, rows: after.filter(({ row }) => added.has(row)) })
+      }
+      return ageRows(present, inserted, { ms, aliases })
     },
     async prepare(sql, objectId) {
       try {
@@ -129,14 +120,14 @@ export async function watchRows(
     },
   }
 
-  async function read(client: pg.Client, table: Table): Promise<Row[]> {
+  async function read(client: pg.Client, table: Table): Promise<PlacedRow[]> {
     const found = await client.query(rowsSql(table), [horizon])
     if (found.rows.length > MAX_ROWS)
       throw new HookonceError(
         'CONFIG_INVALID',
         `more than ${MAX_ROWS} rows of ${table.name} changed at once; pass --ignore ${table.name} if it does not belong to the receiver`,
       )
-    return found.rows.map(({ row }) => row)
+    return found.rows
   }
 }
 
@@ -151,6 +142,22 @@ function changesOf(
   after: readonly Row[],
   filter: ChangeFilter,
 ): Change[] {
+  const { gone, come, previousOf, isUpdated } = comparison(table, before, after)
+  const change = (kind: Change['kind'], row: Row, previous?: Row): Change => ({
+    where: table.name,
+    kind,
+    fields: fieldsOf(table, row, previous, filter),
+  })
+  return [
+    ...come.map((row) =>
+      isUpdated(row) ? change('updated', row, previousOf(row)) : change('inserted', row),
+    ),
+    ...gone.filter((row) => !isUpdated(row)).map((row) => change('deleted', row)),
+  ].filter(({ kind, fields }) => kind !== 'updated' || Object.keys(fields).length > table.keys.length)
+}
+
+/** The rows of only one view. A row whose key is in both views was updated. */
+function comparison(table: Table, before: readonly Row[], after: readonly Row[]) {
   const text = (row: Row): string => JSON.stringify(row)
   const gone = without(before, after, text)
   const come = without(after, before, text)
@@ -158,18 +165,16 @@ function changesOf(
   const old = new Map(table.keys.length === 0 ? [] : gone.map((row) => [keyOf(row), row]))
   const updated = come.filter((row) => old.has(keyOf(row)))
   const updatedKeys = new Set(updated.map(keyOf))
-  const change = (kind: Change['kind'], row: Row, previous?: Row): Change => ({
-    where: table.name,
-    kind,
-    fields: fieldsOf(table, row, previous, filter),
-  })
-  const isUpdated = (row: Row): boolean => table.keys.length > 0 && updatedKeys.has(keyOf(row))
-  return [
-    ...come.map((row) =>
-      isUpdated(row) ? change('updated', row, old.get(keyOf(row))) : change('inserted', row),
-    ),
-    ...gone.filter((row) => !isUpdated(row)).map((row) => change('deleted', row)),
-  ].filter(({ kind, fields }) => kind !== 'updated' || Object.keys(fields).length > table.keys.length)
+  return {
+    gone,
+    come,
+    previousOf: (row: Row): Row | undefined => old.get(keyOf(row)),
+    isUpdated: (row: Row): boolean => table.keys.length > 0 && updatedKeys.has(keyOf(row)),
+  }
+}
+
+function rowsOf(placed: readonly PlacedRow[]): Row[] {
+  return placed.map(({ row }) => row)
 }
 
 /**
@@ -200,7 +205,7 @@ function fieldsOf(
     if (previous && !isKey && JSON.stringify(old) === JSON.stringify(value)) continue
     const text = aliased(value, aliases)
     // A date that belongs to no event is the time of this run.
-    if (table.dates.has(column) && value !== null && !text.startsWith('<')) continue
+    if (table.dates.has(column) && value !== null && !isEventDate(text)) continue
     const isCount = previous && !isKey && typeof value === 'number' && typeof old === 'number'
     fields[column] = isCount ? signed(value - old) : text
   }

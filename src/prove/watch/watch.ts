@@ -26,6 +26,8 @@ export interface Patience {
 export interface Watch {
   /** Waits until nothing changes any more, and longer while `isMissing` returns true. */
   settled(isMissing?: (changes: readonly Change[]) => boolean): Promise<Change[]>
+  /** Moves the dates of the inserted rows back. Returns the reason if that is not possible. */
+  ageRows(ms: number): Promise<string | undefined>
   /** Ends the watch: later changes count as late. */
   end(changes: readonly Change[]): PastPlay
   /** The time from the beginning to the last observed change. */
@@ -52,6 +54,28 @@ export async function watch(
   const look = async () =>
     history.split([...((await rows?.changes(aliases)) ?? []), ...(calls?.changes(aliases) ?? [])])
 
+  async function settled(isMissing: (changes: readonly Change[]) => boolean): Promise<Change[]> {
+    const deadline = Date.now() + patience.patienceMs
+    let changedAt = Date.now()
+    for (;;) {
+      const seen = await look()
+      const changes = seen.own
+      late = seen.late
+      const now = Date.now()
+      const text = JSON.stringify(seen)
+      if (text !== last) {
+        last = text
+        changedAt = now
+        if (changes.length > 0) lagMs = now - startedAt
+      }
+      const isQuiet = now - changedAt >= patience.quietMs
+      if (isQuiet && (now >= deadline || !isMissing(changes))) return changes
+      // A receiver that never becomes quiet is compared in its present state.
+      if (now >= deadline + patience.patienceMs) return changes
+      await sleep(POLL_MS)
+    }
+  }
+
   return {
     end(changes) {
       history.record(late)
@@ -60,26 +84,13 @@ export async function watch(
     get lagMs() {
       return lagMs
     },
-    async settled(isMissing = () => false) {
-      const deadline = Date.now() + patience.patienceMs
-      let changedAt = Date.now()
-      for (;;) {
-        const seen = await look()
-        const changes = seen.own
-        late = seen.late
-        const now = Date.now()
-        const text = JSON.stringify(seen)
-        if (text !== last) {
-          last = text
-          changedAt = now
-          if (changes.length > 0) lagMs = now - startedAt
-        }
-        const isQuiet = now - changedAt >= patience.quietMs
-        if (isQuiet && (now >= deadline || !isMissing(changes))) return changes
-        // A receiver that never becomes quiet is compared in its present state.
-        if (now >= deadline + patience.patienceMs) return changes
-        await sleep(POLL_MS)
-      }
+    settled: (isMissing = () => false) => settled(isMissing),
+    async ageRows(ms) {
+      const before = JSON.stringify(await settled(() => false))
+      const fault = await rows?.age(ms, aliases)
+      if (fault !== undefined) return fault
+      const after = JSON.stringify(await settled(() => false))
+      return before === after ? undefined : 'moving the dates changed other values too; look for triggers'
     },
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { CHECKS } from '../../chaos/checks.ts'
-import { HISTORY_TABLES } from '../../chaos/history.ts'
+import { CHECKS, violationsOf } from '../../chaos/checks.ts'
+import { FORGOTTEN, HISTORY_TABLES } from '../../chaos/history.ts'
+import { KEY_DAYS } from '../../chaos/ledger-clock.ts'
 import { SUBSCRIBERS } from '../../chaos/person.ts'
 import { HANDLER_TABLES } from '../../chaos/world.ts'
 import { freshDatabase } from '../../support/database.ts'
@@ -16,16 +17,19 @@ const LEDGER = `
   create schema hookonce;
   create table hookonce.outbox (receipt_id integer, topic text, state text);
   create table hookonce.effect (receipt_id integer, key text, state text, reopened_at timestamptz);
+  create table hookonce.receipt (id integer, body bytea, received_at timestamptz);
   create table history.known (event integer, id integer);
   create table history.job (event integer, subscriber text, state text default 'processed', reason text,
     epoch integer default 0, lane_seq integer, started_ms integer, finished_ms integer);
   create view history.loss as select from_ms, to_ms from history.fault where loss;
   create view history.spanned as select j.event, j.subscriber from history.job j
-    where exists (select from history.loss l where j.started_ms <= l.to_ms and j.finished_ms >= l.from_ms)`
+    where exists (select from history.loss l where j.started_ms <= l.to_ms and j.finished_ms >= l.from_ms);
+  ${FORGOTTEN}`
 
 /** Two events of one object, both delivered once and processed once. */
 const CORRECT = `
   insert into history.known select event, event from generate_series(1, 2) event;
+  insert into hookonce.receipt select id, 'body', now() from history.known;
   insert into history.delivery select event, 'app 1', event * 100, event * 100 + 10, 202 from history.known;
   insert into history.delivery values (1, 'app 2', 300, 310, 200), (2, 'app 2', 300, 310, 503);
   insert into history.job (event, subscriber, lane_seq, started_ms, finished_ms)
@@ -41,7 +45,20 @@ const CORRECT = `
   insert into hookonce.outbox select event, 'told/' || event, 'published' from history.known;
   insert into hookonce.effect select event, 'once:' || event, 'done' from history.known`
 
+/** Event 3 was recorded twice, because its key expired in between. Its receipt is gone again. */
+const AGED = `
+  insert into history.shift values (1000, 1010, ${KEY_DAYS + 1});
+  update history.delivery set sent_ms = sent_ms + 2000, answered_ms = answered_ms + 2000;
+  insert into history.delivery values (3, 'app 1', 500, 510, 202), (3, 'app 1', 1500, 1510, 202);
+  insert into written (event) values (3), (3);
+  insert into transacted (event) values (3), (3);
+  insert into sequence (entity, event) values ('b', 3), ('b', 3);
+  insert into version (entity, event) values ('b', 3)`
+
 const FRESH = `insert into history.act values (1, 'fresh', 'write', 400, 410, true)`
+
+/** Event 1 failed long ago, and its body was pruned. */
+const PRUNED = `update hookonce.receipt set body = null, received_at = now() - interval '1 year' where id = 1`
 
 /** What a defect leaves behind, and the rules that it breaks. */
 const DEFECTS: readonly (readonly [name: string, sql: string, faults: readonly string[]])[] = [
@@ -59,6 +76,33 @@ const DEFECTS: readonly (readonly [name: string, sql: string, faults: readonly s
     'a repeat is answered as new',
     `insert into history.delivery values (1, 'app 2', 500, 510, 202)`,
     ['recorded as new more than once', 'recorded as new, although it was acknowledged before'],
+  ],
+  ['an expired key is no violation', AGED, []],
+  [
+    'an event is recorded again after its key expired, and once more',
+    `${AGED}; insert into history.delivery values (3, 'app 2', 1600, 1610, 202)`,
+    ['recorded as new more often than its key expired'],
+  ],
+  [
+    'an event took effect once more than its key expired',
+    `${AGED}; insert into written (event) values (3)`,
+    ['not once for each life of its key in "written"'],
+  ],
+  [
+    'an event whose key expired took no effect',
+    `${AGED}; delete from transacted where event = 3`,
+    ['not once for each life of its key in "transacted"'],
+  ],
+  [
+    'a body was deleted too early',
+    'update hookonce.receipt set body = null where id = 1',
+    ['a body is missing within its retention'],
+  ],
+  ['a body was deleted after its retention', PRUNED, []],
+  [
+    'a job failed, and can no longer be replayed',
+    `${PRUNED}; update history.job set state = 'failed' where event = 1 and subscriber = 'latest'`,
+    [],
   ],
   [
     'a genuine delivery is refused',
@@ -141,8 +185,8 @@ test('the checker finds each defect, and nothing in a correct history', async ()
   const client = await pool.connect()
   const violated = async (): Promise<string[]> => {
     const faults: string[] = []
-    for (const { fault, query } of CHECKS)
-      if ((await client.query(`select event, text from (${query}) f`)).rows.length > 0) faults.push(fault)
+    for (const check of CHECKS)
+      if ((await client.query(violationsOf(check))).rows.length > 0) faults.push(check.fault)
     return faults
   }
   try {
