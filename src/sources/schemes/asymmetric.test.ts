@@ -98,10 +98,10 @@ describe('v1a', () => {
   })
 
   it('tries at most eight signatures, and the rejection counts the others', () => {
-    const after = (forged: number) =>
+    const verifiedAfter = (forged: number) =>
       verify(PUBLIC, delivered([...Array<string>(forged).fill(FORGED), V1A, V1].join(' ')))
-    expect(after(7)).toMatchObject({ ok: true })
-    expect(after(8)).toMatchObject({
+    expect(verifiedAfter(7)).toMatchObject({ ok: true })
+    expect(verifiedAfter(8)).toMatchObject({
       code: 'SIGNATURE_MISMATCH',
       detail: expect.stringContaining('; 1 more signature(s) of the header were not tried'),
     })
