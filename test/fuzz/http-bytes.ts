@@ -64,8 +64,8 @@ function signatureOf(random: Random, body: string): string {
  *   close the connection.
  * - `open`: it may end before or after the next bytes.
  */
-type Framing = 'exact' | 'ambiguous' | 'open'
-type FramedBody = readonly [headers: readonly string[], body: Buffer, framing: Framing]
+type BodyEnd = 'exact' | 'ambiguous' | 'open'
+type FramedBody = readonly [headers: readonly string[], body: Buffer, end: BodyEnd]
 
 function chunked(random: Random, body: string): Buffer {
   const size = Buffer.byteLength(body)
@@ -190,7 +190,7 @@ interface RequestTerms {
   readonly mayHide: boolean
 }
 
-function oneRequest(random: Random, { index, listener, mayHide }: RequestTerms): readonly [Buffer, Framing] {
+function oneRequest(random: Random, { index, listener, mayHide }: RequestTerms): readonly [Buffer, BodyEnd] {
   if (listener === 'admin' && chance(random, 2)) return [plainRequest(random), 'exact']
   const usual = (): string => (chance(random, 2) ? EVENT : nastyText(random))
   const isHiding = mayHide && chance(random, 4)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { MORE_SCHEMAS } from './ledger-counts.ts'
 import { databaseUrl, TEMPLATE } from './servers.ts'
@@ -53,6 +54,9 @@ async function dropDatabase(admin: pg.Pool, name: string): Promise<void> {
   await admin.query(`drop database ${name} with (force)`)
 }
 
+/** On a busy machine, servers of closed connections need some time to end. */
+const LOOKS_FOR_CONNECTIONS = 40
+const CONNECTED = 'select count(*)::integer as connected from pg_stat_activity where datname = $1'
 const TERMINATE = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1`
 const ACCEPTS_CONNECTIONS =
   'select datallowconn and datconnlimit = -1 as accepts from pg_database where datname = $1'
@@ -64,6 +68,7 @@ const ACCEPTS_CONNECTIONS =
 async function isRenamed(admin: pg.Pool, from: string, to: string): Promise<boolean> {
   const { rows } = await admin.query<{ accepts: boolean }>(ACCEPTS_CONNECTIONS, [from])
   if (!rows[0]?.accepts) return false
+  await connectionsHaveEnded(admin, from)
   await admin.query(TERMINATE, [from])
   try {
     await admin.query(`alter database ${from} rename to ${to}`)
@@ -72,6 +77,19 @@ async function isRenamed(admin: pg.Pool, from: string, to: string): Promise<bool
     // A process connected again meanwhile.
     if (error instanceof pg.DatabaseError && error.code === '55006') return false
     throw error
+  }
+}
+
+/**
+ * `pool.end()` does not wait until the server has closed its connections. If one of them is
+ * terminated before that, the pool of the test emits an error. Connections that stay open are left
+ * to the caller.
+ */
+async function connectionsHaveEnded(admin: pg.Pool, name: string): Promise<void> {
+  for (let looks = 0; looks < LOOKS_FOR_CONNECTIONS; looks++) {
+    const { rows } = await admin.query<{ connected: number }>(CONNECTED, [name])
+    if (rows[0]?.connected === 0) return
+    await delay(5)
   }
 }
 

@@ -2,6 +2,7 @@ import pg, { type ClientBase } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { keyStoreContract } from '../../../src/keys/contract/index.ts'
 import { type KeyStore, once, type PostgresKeysOptions, postgresKeys } from '../../../src/keys/index.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { freshDatabase, makeDatabase, type TestDatabase } from '../../support/database.ts'
 import { keyedServer } from '../../support/idempotent-server.ts'
 import { proxyTo } from '../../support/proxy.ts'
@@ -168,7 +169,7 @@ describe('what a transactional handler leaves in its session is removed:', () =>
 
   test('but the settings of a handler on the pool of the caller are left alone', async () => {
     const db = await freshDatabase()
-    const database = new pg.Pool({ connectionString: db.url, max: 1 })
+    const database = quietPool(new pg.Pool({ connectionString: db.url, max: 1 }))
     onTestFinished(() => database.end())
     const store = opened({ database })
     const options = { tenant: 'global', handler: 'transactional' } as const
@@ -210,7 +211,7 @@ describe('the table of keys', () => {
     await opened({ database: db.url }).read('00'.repeat(32))
     await db.pool.query('create schema other')
     await db.pool.query('create table other.hookonce_key (like public.hookonce_key including all)')
-    const pool = new pg.Pool({ connectionString: db.url, max: 2 })
+    const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 2 }))
     // The database is dropped while the last connection is still closing.
     pool.on('error', () => undefined)
     onTestFinished(() => pool.end())

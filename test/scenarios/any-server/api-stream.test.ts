@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { changeFeed, type Feed } from '../../../src/gateway/api/feed.ts'
 import { type LiveBody, sendReply } from '../../../src/gateway/api/reply.ts'
 import { watchChanges } from '../../../src/operate/changes.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { ADMIN_TOKEN, type AdminApi, adminApi, expectProblem } from '../../support/admin-api.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase } from '../../support/database.ts'
@@ -260,7 +261,7 @@ test('a client that does not read the rest of a live body is disconnected', asyn
 
 test('a stream continues after a reload has closed the connections of its ledger', async () => {
   const db = await freshDatabase()
-  const old = new pg.Pool({ connectionString: db.url })
+  const old = quietPool(new pg.Pool({ connectionString: db.url }))
   let ledger = { pool: old, shards: 16 }
   const troubles: unknown[] = []
   const feed = changeFeed(

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { decideAttention } from '../../../src/operate/attention.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { cli } from '../../support/cli.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, type TestHooks, testHooks } from '../../support/hooks.ts'
@@ -202,7 +203,7 @@ test('a decision that deadlocks with another one is retried', async () => {
   await db.rows(`update hookonce.effect set state = 'started', reason = null,
     receipt_id = (select receipt_id from hookonce.effect where key = 'one') where key = 'two'`)
   // This session must give up first, but only when the other one waits too.
-  const pool = new pg.Pool({ connectionString: db.url, options: '-c deadlock_timeout=2s' })
+  const pool = quietPool(new pg.Pool({ connectionString: db.url, options: '-c deadlock_timeout=2s' }))
   const other = await db.pool.connect()
   onTestFinished(async () => {
     other.release(true)

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { cutWhenSilent } from '../../../src/ledger/driver/silent-server.ts'
 import { writeCommitter } from '../../../src/process/settle/commit-writes.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
 import { until } from '../../support/until.ts'
@@ -107,7 +108,7 @@ test('jobs that are committed alone and deadlock are retried, and both are writt
   await db.rows(
     'create table account (id int primary key, balance int); insert into account values (1, 0), (2, 0)',
   )
-  const pool = new pg.Pool({ connectionString: db.url, max: 2 })
+  const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 2 }))
   onTestFinished(() => pool.end())
   const { alone } = writeCommitter({ writes: pool, pool: db.pool })
   const gate = await db.pool.connect()

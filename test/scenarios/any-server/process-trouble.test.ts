@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { type App, startApp } from '../../support/app.ts'
 import { freshDatabase, type TestDatabase } from '../../support/database.ts'
 import { deliver, testHooks } from '../../support/hooks.ts'
@@ -140,7 +141,7 @@ test('clocks that are five minutes off in both directions change nothing', async
 
 test('handlers that take every connection of a pool starve its heartbeats, and nothing is lost', async () => {
   const db = await freshDatabase()
-  const pool = new pg.Pool({ connectionString: db.url, max: 2 })
+  const pool = quietPool(new pg.Pool({ connectionString: db.url, max: 2 }))
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
   const hooks = testHooks(db, { database: pool, leaseMs: 500, retry: { baseDelayMs: 10, maxDelayMs: 50 } })

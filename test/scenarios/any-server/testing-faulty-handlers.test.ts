@@ -2,6 +2,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import '../../../src/testing/vitest.ts'
 import { HookonceError } from '../../../src/index.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { assertHappened, type TestHooks } from '../../../src/testing/index.ts'
 import { kit, unstarted } from '../../support/kit.ts'
 import type { testSource } from '../../support/source.ts'
@@ -11,7 +12,7 @@ import type { testSource } from '../../support/source.ts'
 type Kit = TestHooks<{ test: ReturnType<typeof testSource> }>
 
 function plainPool(t: Kit): pg.Pool {
-  const pool = new pg.Pool({ connectionString: t.database, max: 2 })
+  const pool = quietPool(new pg.Pool({ connectionString: t.database, max: 2 }))
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
   return pool

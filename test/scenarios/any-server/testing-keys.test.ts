@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type KeyStore, keyContext, memoryKeys, nodeKeys, postgresKeys } from '../../../src/keys/index.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { type TestKeys, testKeys } from '../../../src/testing/index.ts'
 
 const ORDERS = 'create table orders (id serial primary key, sku text not null)'
@@ -15,7 +16,7 @@ async function setup(database: string): Promise<void> {
 
 /** Inserts an order outside of the key's transaction, as most handlers do. */
 function orders(store: KeyStore, database: string) {
-  const pool = new pg.Pool({ connectionString: database, max: 4 })
+  const pool = quietPool(new pg.Pool({ connectionString: database, max: 4 }))
   pool.on('error', () => undefined)
   onTestFinished(() => pool.end())
   return nodeKeys({ store, tenant: 'global', lockMs: 1_000, onCrash: 'reexecute' })(

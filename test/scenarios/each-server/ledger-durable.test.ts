@@ -14,6 +14,7 @@ import { settleJobs } from '../../../src/ledger/jobs/settle.ts'
 import { enlistWorker } from '../../../src/ledger/jobs/workers.ts'
 import { copyTenant, deleteTenant } from '../../../src/ledger/places/tenant-rows.ts'
 import { insertImported } from '../../../src/ledger/receipts/import.ts'
+import { quietPool } from '../../../src/sql/quiet-pool.ts'
 import { freshDatabase } from '../../support/database.ts'
 import { seedJobs, seedWorker, settlement } from '../../support/seed.ts'
 
@@ -152,7 +153,7 @@ describe('on a database that does not wait for the disk', () => {
     const db = await freshDatabase()
     const name = new URL(db.url).pathname.slice(1)
     await db.rows(`alter database ${name} set synchronous_commit = off`)
-    const pool = new pg.Pool({ connectionString: db.url, max })
+    const pool = quietPool(new pg.Pool({ connectionString: db.url, max }))
     pool.on('error', () => undefined)
     onTestFinished(() => pool.end())
     return pool
