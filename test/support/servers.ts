@@ -2,7 +2,7 @@ import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -11,6 +11,7 @@ import { installDebian } from '../../scripts/debian.mjs'
 import { viewOf } from '../../src/ledger/driver/schema.ts'
 import { startEmbedded } from '../../src/ledger/embedded/embedded.ts'
 import { migrate } from '../../src/ledger/migrations/migrate.ts'
+import { dataFolder } from './data-folder.ts'
 import { freePort } from './free-port.ts'
 import { MORE_SCHEMAS, MORE_SERVERS } from './ledger-counts.ts'
 
@@ -56,7 +57,7 @@ interface TestServer {
 }
 
 async function startForTests(): Promise<TestServer> {
-  const dir = mkdtempSync(join(tmpdir(), 'hookonce-embedded-'))
+  const dir = mkdtempSync(join(dataFolder(), 'hookonce-embedded-'))
   chmodSync(dir, 0o755) // as root the server runs as another user, who must get in
   const first = await startEmbedded({ dir })
   await query(first.url, `alter system set max_connections = ${MAX_CONNECTIONS}`)
@@ -120,7 +121,7 @@ export interface ClusterOptions {
 /** A new cluster, or a standby. */
 export async function makeCluster({
   primaryUrl,
-  within = tmpdir(),
+  within = dataFolder(),
   settings: more = [],
 }: ClusterOptions = {}): Promise<Cluster> {
   const bin = installedBinaries() ?? installByApt()
